@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+# moe-tools: one file, no recursion. `make help` lists the targets.
+# MODE = release | debug | asan | tsan | fuzz; each builds in a folder of its own.
+
+MODE ?= release
+B := build/$(MODE)
+VERSION := $(shell cat VERSION)
+
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+DESTDIR ?=
+
+ifeq ($(MODE),fuzz)
+CC := clang
+endif
+CC ?= cc
+CFLAGS ?= -O2 -g
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@echo "  $(1) $@" ;)
+
+# ---- Libraries: Debian packages, named when they are missing ----------------
+NEEDS := libcrypto:libssl-dev yaml-0.1:libyaml-dev jansson:libjansson-dev \
+	libpcre2-8:libpcre2-dev libutf8proc:libutf8proc-dev
+PKGS := $(foreach n,$(NEEDS),$(firstword $(subst :, ,$(n))))
+ifeq ($(filter clean help uninstall,$(MAKECMDGOALS)),)
+$(foreach n,$(NEEDS),$(if $(shell pkg-config --exists $(firstword $(subst :, ,$(n))) && echo y),,\
+	$(error $(firstword $(subst :, ,$(n))) is missing: apt-get install $(lastword $(subst :, ,$(n))), or run scripts/install-deps)))
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
+PKG_LIBS := $(shell pkg-config --libs $(PKGS))
+endif
+
+# ---- Flags: the user's first, ours after ------------------------------------
+MODE_release :=
+MODE_debug := -O0 -g3
+MODE_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+MODE_tsan := -O1 -g -fsanitize=thread
+MODE_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+	-fprofile-instr-generate -fcoverage-mapping
+WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
+	-Wundef -Wvla -Wwrite-strings -Wformat=2
+OURS := -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -DMOE_VERSION='"$(VERSION)"' \
+	-ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
+	$(WARN) $(MODE_$(MODE))
+# Optimise the element-wise loops of the reference kernels too.
+ISA_ref := -O3
+ISA_avx2 := -O3 -mavx2 -mfma -mf16c -mbmi2 -fno-lto
+ISA_avx512 := -O3 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mbmi2 -fno-lto
+ISA_shani := -O3 -msse4.1 -msha -fno-lto
+COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(PKG_CFLAGS) $(ISA_$(lastword $(subst _, ,$(basename $(notdir $<))))) -MMD -MP
+LIBS := $(PKG_LIBS) -lm -pthread
+
+# ---- What there is ----------------------------------------------------------
+TOOLS := $(sort $(notdir $(wildcard cmd/moe-*)))
+LIB_SRC := $(sort $(wildcard common/*/*.c kernels/*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$B/%.o)
+BINS := $(TOOLS:%=$B/%)
+UNIT := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(sort $(wildcard tests/unit/*.c)))
+FUZZ := $(patsubst tests/fuzz/fuzz_%.c,$B/tests/fuzz/fuzz_%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+HELPERS := $(patsubst tests/tools/%.c,$B/tests/tools/%,$(sort $(wildcard tests/tools/*.c)))
+BENCH := $(patsubst tests/bench/%.c,$B/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
+KERN_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernel/*.c)))
+CLI := $(sort $(wildcard tests/cli/*.sh))
+MANS := $(sort $(wildcard man/*.[1-9]))
+
+.PHONY: all lib check check-long asan tsan fuzz bench interop lint man-lint format \
+	install uninstall dist distcheck clean help
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+all: $(BINS)	## build the programs (default)
+
+lib: $B/libmoe.a $B/libmoe.so	## build the library
+
+# Objects depend on a stamp that changes when the flags do.
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(ISA_ref) $(ISA_avx2) $(ISA_avx512) $(ISA_shani)
+$B/flags: FORCE
+	@mkdir -p $(@D); echo '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS))' >$@
+FORCE:
+
+$B/%.o: %.c $B/flags
+	@mkdir -p $(@D)
+	$(call say,CC) $(COMPILE) -c -o $@ $<
+
+$B/libmoe.a: $(LIB_OBJ)
+	$(call say,AR) rm -f $@; $(AR) rcs $@ $^
+
+$B/libmoe.so: $(LIB_OBJ) common/libmoe.map
+	$(call say,LD) $(CC) $(CFLAGS) $(MODE_$(MODE)) -shared -Wl,-soname,libmoe.so.0 \
+		-Wl,--version-script=common/libmoe.map -o $@ $(LIB_OBJ) $(LDFLAGS) $(LIBS)
+
+LINK = $(CC) $(CFLAGS) $(MODE_$(MODE)) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
+define tool
+$B/$(1): $(patsubst %.c,$B/%.o,$(sort $(wildcard cmd/$(1)/*.c))) $B/libmoe.a
+	$$(call say,LD) $$(LINK)
+endef
+$(foreach t,$(TOOLS),$(eval $(call tool,$(t))))
+
+$B/tests/unit/%: $B/tests/unit/%.o $B/tests/tap.o $B/libmoe.a
+	$(call say,LD) $(LINK)
+$B/tests/tools/%: $B/tests/tools/%.o $B/libmoe.a
+	$(call say,LD) $(LINK)
+$B/tests/bench/%: $B/tests/bench/%.o $B/libmoe.a
+	$(call say,LD) $(LINK)
+$B/tests/checkkern: $(KERN_OBJ) $B/libmoe.a
+	$(call say,LD) $(LINK)
+# Under MODE=fuzz libFuzzer drives a harness; elsewhere driver.c replays the corpus.
+ifeq ($(MODE),fuzz)
+$B/tests/fuzz/fuzz_%: $B/tests/fuzz/fuzz_%.o $B/libmoe.a
+	$(call say,LD) $(LINK) -fsanitize=fuzzer
+else
+$B/tests/fuzz/fuzz_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/driver.o $B/libmoe.a
+	$(call say,LD) $(LINK)
+endif
+
+-include $(shell find $B -name '*.d' 2>/dev/null)
+
+# ---- Tests ------------------------------------------------------------------
+TESTS := $(UNIT) $(if $(KERN_OBJ),$B/tests/checkkern) $(FUZZ)
+tests: all $(TESTS) $(HELPERS)	## build everything that check runs
+
+check: tests	## run the tests (under two minutes on two cores)
+	$(Q)B=$B tests/run $(UNIT) $(if $(KERN_OBJ),$B/tests/checkkern) \
+		$(FUZZ:%=replay:%) $(CLI) scripts/check-docs
+
+check-long: tests	## kill, property and product matrices
+	$(Q)B=$B tests/run $(sort $(wildcard tests/long/*.sh))
+
+asan tsan:	## run the tests under a sanitizer
+	$(Q)$(MAKE) --no-print-directory MODE=$@ check
+
+fuzz:	## run each fuzz harness for FUZZ_SECONDS (60) with coverage
+	$(Q)$(MAKE) --no-print-directory MODE=fuzz fuzz-run
+FUZZ_SECONDS ?= 60
+fuzz-run: $(FUZZ)
+	$(Q)B=$B SECONDS_EACH=$(FUZZ_SECONDS) scripts/fuzz $(FUZZ)
+
+bench: all $(BENCH)	## measure, as ratios inside one run
+	$(Q)B=$B scripts/bench $(BENCH)
+
+interop: all $(HELPERS)	## compare with the reference implementations
+	$(Q)B=$B scripts/interop
+
+# ---- Style ------------------------------------------------------------------
+lint: all $B/libmoe.a man-lint	## checks of includes, symbols, style and pages
+	$(Q)B=$B scripts/lint
+
+man-lint:	## check the manual pages
+	$(Q)scripts/lint-man $(MANS)
+
+format:	## rewrite the sources in the house style
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+
+# ---- Install ----------------------------------------------------------------
+install: all lib	## install under DESTDIR and PREFIX
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(INCDIR)/moe $(DESTDIR)$(BASHDIR)
+	install -m 755 $(BINS) $(DESTDIR)$(BINDIR)
+	install -m 755 $B/libmoe.so $(DESTDIR)$(LIBDIR)/libmoe.so.$(VERSION)
+	ln -sf libmoe.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libmoe.so.0
+	ln -sf libmoe.so.0 $(DESTDIR)$(LIBDIR)/libmoe.so
+	for p in $(MANS); do \
+		install -d $(DESTDIR)$(MANDIR)/man$${p##*.} && \
+		install -m 644 $$p $(DESTDIR)$(MANDIR)/man$${p##*.} || exit 1; done
+	for t in $(TOOLS); do \
+		$B/$$t --completion >$(DESTDIR)$(BASHDIR)/$$t || exit 1; done
+
+uninstall:	## remove what install wrote
+	DESTDIR='$(DESTDIR)' scripts/uninstall '$(BINDIR)' '$(LIBDIR)' '$(INCDIR)' '$(MANDIR)' '$(BASHDIR)' \
+		$(TOOLS) -- $(MANS)
+
+dist:	## make the release tarball; refuses when VERSION, CHANGELOG and tag differ
+	$(Q)scripts/dist $(VERSION)
+
+distcheck: dist	## build and check from the tarball
+	$(Q)scripts/dist --check $(VERSION)
+
+clean:	## remove everything that was built
+	rm -rf build
+
+help:	## list the targets
+	@sed -n 's/^\([a-z][a-z -]*\):.*## \(.*\)/\1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A model to read, in any of the forms of REQUIREMENTS C1: a directory
+ * (safetensors files, with or without an index, config.json and tokenizer
+ * files beside them), one .safetensors file, a .gguf file, or "-" (a
+ * safetensors stream on stdin). Everything is checked on opening: headers,
+ * index against headers both ways, no tensor twice.
+ *
+ * A source belongs to one thread, except moe_source_read(), which threads may
+ * call on files.
+ */
+#ifndef MOE_FORMATS_SOURCE_H
+#define MOE_FORMATS_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/formats/config.h"
+#include "common/formats/gguf.h"
+#include "common/formats/safet.h"
+
+#define MOE_SOURCE_MAX_FILES 100000
+
+struct moe_source;
+
+int moe_source_open(const char *path, struct moe_source **out, struct moe_err *e);
+void moe_source_close(struct moe_source *s);
+
+const char *moe_source_path(const struct moe_source *s);
+bool moe_source_is_stream(const struct moe_source *s);
+bool moe_source_is_dir(const struct moe_source *s);
+const struct moe_gguf *moe_source_gguf(const struct moe_source *s);   /* NULL unless a .gguf */
+
+/* config.json, or moe.config of a stream's metadata; NULL if there is none. */
+const struct moe_config *moe_source_config(const struct moe_source *s);
+
+/* Tensors: files in name order, within a file in order of data. */
+size_t moe_source_n(const struct moe_source *s);
+const struct moe_tensor *moe_source_at(const struct moe_source *s, size_t i);
+/* Index of a name, or SIZE_MAX. */
+size_t moe_source_find(const struct moe_source *s, const char *name);
+
+/* The files: count, name relative to the directory, size in bytes, file of tensor i. */
+size_t moe_source_files(const struct moe_source *s);
+const char *moe_source_file(const struct moe_source *s, size_t f);
+uint64_t moe_source_file_size(const struct moe_source *s, size_t f);
+size_t moe_source_file_of(const struct moe_source *s, size_t i);
+uint64_t moe_source_bytes(const struct moe_source *s);      /* of all tensors */
+
+/*
+ * n bytes of tensor i from offset at within it. On a stream, tensors must be
+ * read in order and ascending; going back is MOE_EUNSUP.
+ */
+int moe_source_read(struct moe_source *s, size_t i, uint64_t at, void *p, size_t n,
+    struct moe_err *e);
+
+/* Map tensor i's bytes (files only; the mapping lives as long as s). */
+int moe_source_map(struct moe_source *s, size_t i, const void **p, struct moe_err *e);
+
+/*
+ * Other files of a directory model ("tokenizer.json"): whole, at most limit
+ * bytes, opened beneath it. MOE_ENOENT when missing or not a directory.
+ */
+int moe_source_aux(const struct moe_source *s, const char *name, size_t limit,
+    struct moe_buf *b, struct moe_err *e);
+
+/* Names of the files beside the weights that belong to the model (config,
+ * tokenizer, templates; no dot files, no weights), sorted; NULL past the last. */
+const char *moe_source_aux_name(const struct moe_source *s, size_t i);
+
+#endif
