@@ -45,7 +45,8 @@ float moe_dtype_f4_f32(uint8_t v);        /* low 4 bits */
 /*
  * Float to one element, nearest even. BF16 and F16 overflow to infinity as
  * IEEE 754 does; E4M3 and E5M2 saturate at 448 and 57344; NaN stays NaN
- * (E4M3 7F, E5M2 7F), F4 saturates at 6, ties to the even code.
+ * (E4M3 7F, E5M2 7F); F4 saturates at 6 and has no NaN (0 then). The sign of a
+ * zero is kept.
  */
 uint16_t moe_dtype_f32_bf16(float v);
 uint16_t moe_dtype_f32_f16(float v);
