@@ -106,7 +106,7 @@ $B/tests/tools/%: $B/tests/tools/%.o $B/libmoe.a
 	$(call say,LD) $(LINK)
 $B/tests/bench/%: $B/tests/bench/%.o $B/libmoe.a
 	$(call say,LD) $(LINK)
-$B/tests/checkkern: $(KERN_OBJ) $B/libmoe.a
+$B/tests/checkkern: $(KERN_OBJ) $B/tests/tap.o $B/libmoe.a
 	$(call say,LD) $(LINK)
 # Under MODE=fuzz libFuzzer drives a harness; elsewhere driver.c replays the corpus.
 ifeq ($(MODE),fuzz)

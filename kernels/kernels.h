@@ -10,7 +10,9 @@
  * sums included. A dot product of length n runs in 16 lanes: lane l takes the
  * elements l, l + 16, ... in order with one fused multiply-add each, and the
  * lanes are summed as a tree (l with l + 8, then + 4, + 2, + 1). A result never
- * depends on how many rows are computed together or by which thread.
+ * depends on how many rows are computed together or by which thread. The one
+ * exception is the payload of a NaN: where the reference gives NaN, a variant
+ * gives NaN.
  *
  * Arrays may have any alignment unless said; in and out do not overlap unless
  * said. Sizes are elements. bf16 and f16 are bit patterns.
@@ -92,6 +94,12 @@ struct moe_kernels {
 
     /* out[i] = silu(g[i]) * u[i], silu(x) = x / (1 + exp(-x)). out may be g. */
     void (*silu_mul_f32)(float *out, const float *g, const float *u, size_t n);
+
+    /*
+     * The same from packed blocks, 16 gate rows beside their 16 up rows:
+     * out[16 b + i] = silu(gu[32 b + i]) * gu[32 b + 16 + i], b < blocks.
+     */
+    void (*silu_mul_16)(float *out, const float *gu, size_t blocks);
 
     /*
      * Indices of the k largest of x[0..n), largest first; of equal values the

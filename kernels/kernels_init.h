@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The init function of every variant file: it puts its functions into the
+ * table. Named k_STEM_ISA_init after the file STEM_ISA.c; private to dispatch,
+ * which has a row for each.
+ */
+#ifndef MOE_KERNELS_INIT_H
+#define MOE_KERNELS_INIT_H
+
+#include "kernels/kernels.h"
+
+void k_axpy_ref_init(struct moe_kernels *k);
+void k_dot_ref_init(struct moe_kernels *k);
+void k_gemm_ref_init(struct moe_kernels *k);
+void k_rmsnorm_ref_init(struct moe_kernels *k);
+void k_rope_ref_init(struct moe_kernels *k);
+void k_silu_ref_init(struct moe_kernels *k);
+void k_softmax_ref_init(struct moe_kernels *k);
+void k_topk_ref_init(struct moe_kernels *k);
+
+#endif
