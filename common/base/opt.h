@@ -2,15 +2,18 @@
 /*
  * Options are a table: parsing (getopt_long), --help, --version, --completion
  * and the check of the manual pages all read the same rows. A program has one
- * table; rows with id 0 and no short form are impossible.
+ * table. Parsing uses getopt_long, so it is for main, before any thread.
  */
 #ifndef MOE_BASE_OPT_H
 #define MOE_BASE_OPT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "common/base/err.h"
+
+#define MOE_OPT_MAX 128  /* rows, the three common ones included; later rows do not exist */
 
 /* What completion offers for an option's argument or an operand. */
 enum moe_opt_arg {
@@ -47,13 +50,17 @@ typedef int moe_opt_fn(void *ctx, int id, const char *arg, struct moe_err *e);
 /*
  * Parse argv. --help, --version and --completion are added to every table:
  * they print to stdout and *done becomes true. Repeated options (unless `many`), two
- * verbs and unknown options are errors. *first is the index of the first
- * operand in argv, which may be permuted. Errors: MOE_EUSAGE.
+ * verbs, unknown options and words that are none of the choices are errors.
+ * *first is the index of the first operand in argv, which may be permuted.
+ * Errors: MOE_EUSAGE; moe_tool_end() adds "try --help".
  */
 int moe_opt_parse(const struct moe_opt_cmd *cmd, int argc, char **argv,
     moe_opt_fn *fn, void *ctx, int *first, bool *done, struct moe_err *e);
 
-/* The text of --help. */
+/* The rows of the table and the three common ones; returns how many. */
+size_t moe_opt_rows(const struct moe_opt_cmd *cmd, const struct moe_opt *rows[MOE_OPT_MAX]);
+
+/* The text of --help: usage, one line an option. */
 void moe_opt_help(const struct moe_opt_cmd *cmd, FILE *to);
 
 #endif

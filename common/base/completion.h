@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The completion script of a program, made from its option table.
+ */
+#ifndef MOE_BASE_COMPLETION_H
+#define MOE_BASE_COMPLETION_H
+
+#include <stdio.h>
+
+#include "common/base/opt.h"
+
+/* Write a script that bash can source. The table's words need no quoting. */
+void moe_completion_bash(const struct moe_opt_cmd *cmd, FILE *to);
+
+#endif
