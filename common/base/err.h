@@ -20,6 +20,8 @@ enum {
     MOE_ESTOP = -9      /* a signal asked to stop */
 };
 
+#pragma GCC visibility push(default)
+
 #define MOE_ERR_TEXT 512
 
 struct moe_err {
@@ -46,5 +48,7 @@ int moe_err_at(struct moe_err *e, const char *fmt, ...)
 
 /* A short constant name of a code, such as "bad input"; never NULL. */
 const char *moe_err_name(int code);
+
+#pragma GCC visibility pop
 
 #endif

@@ -18,6 +18,8 @@
 #include "common/base/read.h"
 #include "common/formats/dtype.h"
 
+#pragma GCC visibility push(default)
+
 #define MOE_SAFET_MAX_HEADER ((size_t)100000000)
 
 struct moe_tensor {
@@ -75,5 +77,7 @@ bool moe_safet_bytes(enum moe_dtype t, const uint64_t *shape, int rank, uint64_t
  */
 int moe_safet_write(struct moe_buf *b, const struct moe_tensor *t, size_t n,
     const char *const *meta, size_t align, struct moe_err *e);
+
+#pragma GCC visibility pop
 
 #endif
