@@ -63,6 +63,7 @@ UNIT := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(sort $(wildcard tests/unit/*
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,$B/tests/fuzz/fuzz_%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 HELPERS := $(patsubst tests/tools/%.c,$B/tests/tools/%,$(sort $(wildcard tests/tools/*.c)))
 BENCH := $(patsubst tests/bench/%.c,$B/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
+TEST_OBJ := $B/tests/tap.o $B/tests/golden.o
 KERN_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernel/*.c)))
 CLI := $(sort $(wildcard tests/cli/*.sh))
 MANS := $(sort $(wildcard man/*.[1-9]))
@@ -100,7 +101,7 @@ $B/$(1): $(patsubst %.c,$B/%.o,$(sort $(wildcard cmd/$(1)/*.c))) $B/libmoe.a
 endef
 $(foreach t,$(TOOLS),$(eval $(call tool,$(t))))
 
-$B/tests/unit/%: $B/tests/unit/%.o $B/tests/tap.o $B/libmoe.a
+$B/tests/unit/%: $B/tests/unit/%.o $(TEST_OBJ) $B/libmoe.a
 	$(call say,LD) $(LINK)
 $B/tests/tools/%: $B/tests/tools/%.o $B/libmoe.a
 	$(call say,LD) $(LINK)
