@@ -25,6 +25,7 @@ enum moe_role {
     MOE_ROLE_DENSE,             /* MLP of a dense layer */
     MOE_ROLE_SINK,              /* attention sinks */
     MOE_ROLE_MTP,               /* multi-token prediction layers */
+    MOE_ROLE_OTHER_TOWER,       /* anything of a vision or audio tower beside the language model */
     MOE_ROLE_N
 };
 
@@ -32,7 +33,9 @@ enum moe_proj {
     MOE_PROJ_NONE, MOE_PROJ_Q, MOE_PROJ_K, MOE_PROJ_V, MOE_PROJ_O,
     MOE_PROJ_GATE, MOE_PROJ_UP, MOE_PROJ_DOWN, MOE_PROJ_GATE_UP,
     MOE_PROJ_Q_A, MOE_PROJ_Q_B, MOE_PROJ_KV_A, MOE_PROJ_KV_B,
-    MOE_PROJ_QKV
+    MOE_PROJ_QKV,
+    MOE_PROJ_K_B, MOE_PROJ_V_B, /* GGUF splits kv_b */
+    MOE_PROJ_N
 };
 
 /* The part a tensor is of one matrix. */
@@ -51,16 +54,22 @@ struct moe_naming {
     enum moe_part part;
     int layer;                  /* -1 = none */
     int expert;                 /* -1 = not an expert, or all of them stacked */
-    bool stacked;               /* a 3D tensor holding every expert of the layer */
+    bool stacked;               /* a tensor holding every expert of the layer, experts first */
     bool interleaved;           /* fused gate and up alternate (gpt-oss), else halves */
     bool transposed;            /* stored [in, out] (gpt-oss BF16, llama4, qwen3_vl_moe) */
+    bool ambiguous;             /* the layout hangs on the family, which is not known */
     char module[256];           /* name without the part's suffix: what ignore lists name */
 };
 
 /*
- * family is config model_type, or NULL when unknown (names are tried against
- * every family). Returns false when the name is not understood; role is then
- * MOE_ROLE_UNKNOWN and module and part are still set. n_layers > 0 tells MTP layers apart.
+ * family is config model_type, or NULL when unknown. Names mean the same in
+ * every family; only the layout of experts.gate_up_proj and experts.down_proj
+ * is told by the family. Returns false when the name is not understood; role is
+ * then MOE_ROLE_UNKNOWN and module (cut if too long) and part are still set.
+ * n_layers > 0 tells MTP layers apart: layers.N with N >= n_layers.
+ *
+ * qwen3_vl_moe: transposed is what transformers 4 writes; version 5 writes
+ * [E, 2I, H] under the same names, so its readers look at the shape too.
  */
 bool moe_naming_parse(const char *family, int64_t n_layers, const char *tensor,
     struct moe_naming *out);
