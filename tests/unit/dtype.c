@@ -2,55 +2,24 @@
 /* Element types: names, sizes, and every conversion against ml_dtypes and numpy. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "common/formats/dtype.h"
+#include "tests/golden.h"
 #include "tests/tap.h"
 
-/* The golden file is read here by hand: the reader of safetensors is tested elsewhere. */
-static char *data;
-static json_t *head;
-static size_t data_at;
-
-static bool
-load(void)
-{
-    char path[512];
-    uint64_t n;
-    long len;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "%s/data/dtype/golden.safetensors",
-        getenv("T") != NULL ? getenv("T") : "tests");
-    if ((f = fopen(path, "rb")) == NULL)
-        return false;
-    fseek(f, 0, SEEK_END);
-    len = ftell(f);
-    rewind(f);
-    data = malloc((size_t)len);
-    if (data == NULL || fread(data, 1, (size_t)len, f) != (size_t)len)
-        return false;
-    fclose(f);
-    memcpy(&n, data, 8);
-    head = json_loadb(data + 8, n, 0, NULL);
-    data_at = 8 + n;
-    return head != NULL;
-}
+static struct golden_tensors golden;
 
 static const void *
 tensor(const char *prefix, const char *name, size_t *n)
 {
+    struct golden_tensor t;
     char key[64];
-    json_t *t;
 
     snprintf(key, sizeof(key), "%s%s", prefix, name);
-    t = json_object_get(head, key);
-    *n = (size_t)json_integer_value(json_array_get(json_object_get(t, "shape"), 0));
-    return data + data_at +
-        json_integer_value(json_array_get(json_object_get(t, "data_offsets"), 0));
+    golden_find(&golden, key, true, &t);
+    *n = (size_t)t.shape[0];
+    return t.p;
 }
 
 /* Equal bits, but any NaN is as good as another. */
@@ -174,8 +143,7 @@ main(void)
     size_t n;
     const float *x;
 
-    if (!tap_ok(load(), "golden file"))
-        return tap_done();
+    golden = golden_tensors("dtype/golden.safetensors");
     check_names();
     for (int t = MOE_F4; t <= MOE_F8_E5M2FNUZ; t++) {
         if (moe_dtype_is_float((enum moe_dtype)t))
@@ -185,7 +153,5 @@ main(void)
     x = tensor("", "x", &n);
     check_encode(x, n);
     check_special();
-    json_decref(head);
-    free(data);
     return tap_done();
 }

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names: every tensor of the golden models and GGUF files, and chosen ones of each family. */
-#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/formats/naming.h"
+#include "tests/golden.h"
 #include "tests/tap.h"
-
-static json_t *
-data(const char *a, const char *b)
-{
-    const char *t = getenv("T") != NULL ? getenv("T") : "tests";
-    char path[1024];
-
-    snprintf(path, sizeof(path), "%s/data/%s%s", t, a, b);
-    return json_load_file(path, 0, NULL);
-}
 
 /*
  * What a model must hold, from its configuration: a fixed number, and numbers
@@ -134,9 +123,8 @@ check_model(const struct model *m)
     int got[MOE_ROLE_N] = { 0 }, unknown = 0, stacked = 0;
     size_t i, j;
 
-    snprintf(path, sizeof(path), "%s/weights.json", m->dir);
-    if (!tap_ok((w = data("models/", path)) != NULL, "%s", path))
-        return;
+    snprintf(path, sizeof(path), "models/%s/weights.json", m->dir);
+    w = golden_json(path);
     json_array_foreach(json_object_get(w, "files"), i, f) {
         json_array_foreach(json_object_get(f, "tensors"), j, t) {
             struct moe_naming n;
@@ -153,7 +141,6 @@ check_model(const struct model *m)
     check_counts(m, got, unknown);
     check_experts(m, seen);
     tap_is_int(stacked, m->expert.m * (m->layers - m->dense), "%s: stacks", m->dir);
-    json_decref(w);
 }
 
 static void
@@ -164,9 +151,8 @@ check_gguf(const struct model *m)
     json_t *w, *t;
     size_t i;
 
-    snprintf(path, sizeof(path), "%s.json", m->dir);
-    if (!tap_ok((w = data("quant/gguf_file/", path)) != NULL, "%s", path))
-        return;
+    snprintf(path, sizeof(path), "quant/gguf_file/%s.json", m->dir);
+    w = golden_json(path);
     json_array_foreach(json_object_get(w, "tensors"), i, t) {
         struct moe_naming n;
 
@@ -176,7 +162,6 @@ check_gguf(const struct model *m)
     }
     check_counts(m, got, unknown);
     tap_is_int(stacked, want(m, m->expert), "%s: stacks", m->dir);
-    json_decref(w);
 }
 
 /* Chosen names: family, layers, name, then role proj part layer expert and letters:
