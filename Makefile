@@ -51,6 +51,7 @@ ISA_ref := -O3
 ISA_avx2 := -O3 -mavx2 -mfma -mf16c -mbmi2 -fno-lto
 ISA_avx512 := -O3 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mbmi2 -fno-lto
 ISA_shani := -O3 -msse4.1 -msha -fno-lto
+ISA_sse42 := -O3 -msse4.2 -mpclmul -fno-lto
 COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(PKG_CFLAGS) $(ISA_$(lastword $(subst _, ,$(basename $(notdir $<))))) -MMD -MP
 LIBS := $(PKG_LIBS) -lm -pthread
 
@@ -78,7 +79,7 @@ all: $(BINS)	## build the programs (default)
 lib: $B/libmoe.a $B/libmoe.so	## build the library
 
 # Objects depend on a stamp that changes when the flags do.
-FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(ISA_ref) $(ISA_avx2) $(ISA_avx512) $(ISA_shani)
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(ISA_ref) $(ISA_avx2) $(ISA_avx512) $(ISA_shani) $(ISA_sse42)
 $B/flags: FORCE
 	@mkdir -p $(@D); echo '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS))' >$@
 FORCE:
@@ -107,7 +108,7 @@ $B/tests/tools/%: $B/tests/tools/%.o $B/libmoe.a
 	$(call say,LD) $(LINK)
 $B/tests/bench/%: $B/tests/bench/%.o $B/libmoe.a
 	$(call say,LD) $(LINK)
-$B/tests/checkkern: $(KERN_OBJ) $B/tests/tap.o $B/libmoe.a
+$B/tests/checkkern: $(KERN_OBJ) $(TEST_OBJ) $B/libmoe.a
 	$(call say,LD) $(LINK)
 # Under MODE=fuzz libFuzzer drives a harness; elsewhere driver.c replays the corpus.
 ifeq ($(MODE),fuzz)

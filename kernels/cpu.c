@@ -10,8 +10,10 @@
 #include "kernels/cpu.h"
 
 /* Leaf 1, ecx. */
-#define SSE41 (1u << 19)
+#define PCLMUL (1u << 1)
 #define FMA (1u << 12)
+#define SSE41 (1u << 19)
+#define SSE42 (1u << 20)
 #define OSXSAVE (1u << 27)
 #define F16C (1u << 29)
 /* Leaf 7, ebx and ecx. */
@@ -58,5 +60,7 @@ moe_cpu_features(void)
         f |= MOE_CPU_AVX512;
     if (has(c1, SSE41) && has(b7, SHA))
         f |= MOE_CPU_SHA;
+    if (has(c1, SSE42 | PCLMUL))
+        f |= MOE_CPU_CRC;
     return f;
 }

@@ -8,7 +8,8 @@
 enum {
     MOE_CPU_AVX2 = 1 << 0,      /* AVX2, FMA, F16C, BMI2 */
     MOE_CPU_AVX512 = 1 << 1,    /* AVX-512 F, BW, VL, DQ, VNNI; implies AVX2 */
-    MOE_CPU_SHA = 1 << 2        /* SHA extensions and SSE4.1 */
+    MOE_CPU_SHA = 1 << 2,       /* SHA extensions and SSE4.1 */
+    MOE_CPU_CRC = 1 << 3        /* SSE4.2 and PCLMULQDQ */
 };
 
 /* The MOE_CPU_* bits that hold; vector bits only if the system saves the registers. */

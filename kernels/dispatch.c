@@ -39,6 +39,18 @@ static const struct {
     { REF, 0, k_silu_ref_init },
     { REF, 0, k_softmax_ref_init },
     { REF, 0, k_topk_ref_init },
+    { REF, 0, k_convert_ref_init },
+    { REF, 0, k_crc32c_ref_init },
+    { REF, 0, k_errsum_ref_init },
+    { REF, 0, k_groupq_ref_init },
+    { AVX2, 0, k_convert_avx2_init },
+    { AVX2, MOE_CPU_CRC, k_crc32c_sse42_init },
+    { AVX2, 0, k_errsum_avx2_init },
+    { AVX2, 0, k_groupq_avx2_init },
+    { AVX2, MOE_CPU_SHA, k_sha256_shani_init },
+    { AVX512, 0, k_convert_avx512_init },
+    { AVX512, 0, k_errsum_avx512_init },
+    { AVX512, 0, k_groupq_avx512_init },
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -121,8 +121,8 @@ struct moe_kernels {
      * scale = bf16(absmax / 7.5), or 2^-7 when that is 0; q = clamp(rint(x /
      * scale), -8, 7). codes: n / 2 bytes, even element in the low nibble, as
      * u4 = q + 8 (eight to a little-endian word: pack-quantized's own order).
-     * Returns the number of values that are NaN or infinite (their group's
-     * output is then unspecified).
+     * The group is even. Returns the number of values that are NaN or infinite;
+     * their group then has scale NaN and codes q = 0.
      * quant_i4_f16: weights and scales in F16 (zero scale 2^-10).
      */
     size_t (*quant_i4_bf16)(uint8_t *codes, uint16_t *scale, const uint16_t *x, size_t n,

@@ -10,10 +10,22 @@
 #include "kernels/kernels.h"
 
 void k_axpy_ref_init(struct moe_kernels *k);
+void k_convert_ref_init(struct moe_kernels *k);
+void k_convert_avx2_init(struct moe_kernels *k);
+void k_convert_avx512_init(struct moe_kernels *k);
+void k_crc32c_ref_init(struct moe_kernels *k);
+void k_crc32c_sse42_init(struct moe_kernels *k);
 void k_dot_ref_init(struct moe_kernels *k);
+void k_errsum_ref_init(struct moe_kernels *k);
+void k_errsum_avx2_init(struct moe_kernels *k);
+void k_errsum_avx512_init(struct moe_kernels *k);
 void k_gemm_ref_init(struct moe_kernels *k);
+void k_groupq_ref_init(struct moe_kernels *k);
+void k_groupq_avx2_init(struct moe_kernels *k);
+void k_groupq_avx512_init(struct moe_kernels *k);
 void k_rmsnorm_ref_init(struct moe_kernels *k);
 void k_rope_ref_init(struct moe_kernels *k);
+void k_sha256_shani_init(struct moe_kernels *k);
 void k_silu_ref_init(struct moe_kernels *k);
 void k_softmax_ref_init(struct moe_kernels *k);
 void k_topk_ref_init(struct moe_kernels *k);

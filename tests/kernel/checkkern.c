@@ -14,10 +14,20 @@
 #include "tests/kernel/checkkern.h"
 #include "tests/tap.h"
 
+extern const struct ck_check check_convert;
+extern const struct ck_check check_crc32c;
 extern const struct ck_check check_dot;
+extern const struct ck_check check_errsum;
+extern const struct ck_check check_groupq;
+extern const struct ck_check check_sha256;
 
 static const struct ck_check *const checks[] = {
+    &check_convert,
+    &check_crc32c,
     &check_dot,
+    &check_errsum,
+    &check_groupq,
+    &check_sha256,
 };
 
 #define GUARD 64
