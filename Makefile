@@ -19,15 +19,19 @@ CC := clang
 endif
 CC ?= cc
 CFLAGS ?= -O2 -g
+# V=1 shows the commands; make -s shows nothing.
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
-say = $(if $(filter 1,$(V)),,@echo "  $(1) $@" ;)
+silent := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
+say = $(if $(filter 1,$(V)),,@$(if $(silent),,echo "  $(1) $@";))
 
 # ---- Libraries: Debian packages, named when they are missing ----------------
 NEEDS := libcrypto:libssl-dev yaml-0.1:libyaml-dev jansson:libjansson-dev \
 	libpcre2-8:libpcre2-dev libutf8proc:libutf8proc-dev
 PKGS := $(foreach n,$(NEEDS),$(firstword $(subst :, ,$(n))))
-ifeq ($(filter clean help uninstall,$(MAKECMDGOALS)),)
+ifeq ($(filter clean help uninstall dist format man-lint,$(MAKECMDGOALS)),)
+$(if $(shell command -v pkg-config),,\
+	$(error pkg-config is missing: apt-get install pkg-config, or run scripts/install-deps))
 $(foreach n,$(NEEDS),$(if $(shell pkg-config --exists $(firstword $(subst :, ,$(n))) && echo y),,\
 	$(error $(firstword $(subst :, ,$(n))) is missing: apt-get install $(lastword $(subst :, ,$(n))), or run scripts/install-deps)))
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
@@ -52,7 +56,8 @@ ISA_avx2 := -O3 -mavx2 -mfma -mf16c -mbmi2 -fno-lto
 ISA_avx512 := -O3 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mbmi2 -fno-lto
 ISA_shani := -O3 -msse4.1 -msha -fno-lto
 ISA_sse42 := -O3 -msse4.2 -mpclmul -fno-lto
-COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(PKG_CFLAGS) $(ISA_$(lastword $(subst _, ,$(basename $(notdir $<))))) -MMD -MP
+isa = $(ISA_$(lastword $(subst _, ,$(basename $(notdir $(1))))))
+COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(PKG_CFLAGS) $(call isa,$<) -MMD -MP
 LIBS := $(PKG_LIBS) -lm -pthread
 
 # ---- What there is ----------------------------------------------------------
@@ -68,9 +73,10 @@ TEST_OBJ := $B/tests/tap.o $B/tests/golden.o
 KERN_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernel/*.c)))
 CLI := $(sort $(wildcard tests/cli/*.sh))
 MANS := $(sort $(wildcard man/*.[1-9]))
+PRODUCT := $(LIB_SRC) $(sort $(wildcard cmd/*/*.c))
 
-.PHONY: all lib check check-long asan tsan fuzz bench interop lint man-lint format \
-	install uninstall dist distcheck clean help
+.PHONY: all lib tests check check-long asan tsan fuzz fuzz-run bench interop lint tidy man-lint \
+	format install uninstall dist distcheck clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -78,26 +84,30 @@ all: $(BINS)	## build the programs (default)
 
 lib: $B/libmoe.a $B/libmoe.so	## build the library
 
-# Objects depend on a stamp that changes when the flags do.
-FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(ISA_ref) $(ISA_avx2) $(ISA_avx512) $(ISA_shani) $(ISA_sse42)
+# Stamps that change with the flags (objects depend on it) and with the list of
+# sources (what is linked from them does), so that neither needs `make clean`.
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(PKG_CFLAGS) $(LDFLAGS) $(LIBS) \
+	$(foreach v,$(sort $(filter ISA_%,$(.VARIABLES))),$($v))
+stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
 $B/flags: FORCE
-	@mkdir -p $(@D); echo '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(FLAGS))' >$@
-FORCE:
+	$(call stamp,$(FLAGS))
+$B/sources: FORCE
+	$(call stamp,$(PRODUCT))
 
 $B/%.o: %.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,CC) $(COMPILE) -c -o $@ $<
 
-$B/libmoe.a: $(LIB_OBJ)
-	$(call say,AR) rm -f $@; $(AR) rcs $@ $^
+$B/libmoe.a: $(LIB_OBJ) $B/sources
+	$(call say,AR) rm -f $@; $(AR) rcs $@ $(LIB_OBJ)
 
-$B/libmoe.so: $(LIB_OBJ) common/libmoe.map
+$B/libmoe.so: $(LIB_OBJ) $B/sources common/libmoe.map
 	$(call say,LD) $(CC) $(CFLAGS) $(MODE_$(MODE)) -shared -Wl,-soname,libmoe.so.0 \
 		-Wl,--version-script=common/libmoe.map -o $@ $(LIB_OBJ) $(LDFLAGS) $(LIBS)
 
 LINK = $(CC) $(CFLAGS) $(MODE_$(MODE)) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
 define tool
-$B/$(1): $(patsubst %.c,$B/%.o,$(sort $(wildcard cmd/$(1)/*.c))) $B/libmoe.a
+$B/$(1): $(patsubst %.c,$B/%.o,$(sort $(wildcard cmd/$(1)/*.c))) $B/libmoe.a $B/sources
 	$$(call say,LD) $$(LINK)
 endef
 $(foreach t,$(TOOLS),$(eval $(call tool,$(t))))
@@ -148,31 +158,44 @@ interop: all $(HELPERS)	## compare with the reference implementations
 	$(Q)B=$B scripts/interop
 
 # ---- Style ------------------------------------------------------------------
-lint: all $B/libmoe.a man-lint	## checks of includes, symbols, style and pages
-	$(Q)B=$B scripts/lint
+lint: all lib	## checks of includes, symbols, style, pages and the analyser
+	+$(Q)B=$B CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' scripts/lint
+
+# Each object's source once more, through clang-tidy (.clang-tidy says what it looks for).
+tidy: $(PRODUCT:%.c=$B/%.tidy)
+$B/%.tidy: $B/%.o .clang-tidy
+	$(call say,TIDY) timeout 300 clang-tidy --quiet $*.c -- $(OURS) $(PKG_CFLAGS) $(call isa,$*.c)
+	@touch $@
 
 man-lint:	## check the manual pages
 	$(Q)scripts/lint-man $(MANS)
 
-format:	## rewrite the sources in the house style
-	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+format:	## rewrite the sources with clang-format
+	$(Q)clang-format -i $$(git ls-files '*.c')
 
-# ---- Install ----------------------------------------------------------------
+# ---- Install: what is installed, once, for both directions ------------------
+PUBLIC := $(addprefix common/,base/err.h base/buf.h base/read.h formats/dtype.h formats/safet.h)
+page = $(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
+INSTALLED := $(TOOLS:%=$(BINDIR)/%) $(TOOLS:%=$(BASHDIR)/%) $(foreach m,$(MANS),$(call page,$m)) \
+	$(addprefix $(INCDIR)/moe/,$(notdir $(PUBLIC))) $(LIBDIR)/pkgconfig/libmoe.pc \
+	$(addprefix $(LIBDIR)/libmoe.so,.$(VERSION) .0) $(LIBDIR)/libmoe.so
+
 install: all lib	## install under DESTDIR and PREFIX
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR) $(DESTDIR)$(INCDIR)/moe $(DESTDIR)$(BASHDIR)
-	install -m 755 $(BINS) $(DESTDIR)$(BINDIR)
-	install -m 755 $B/libmoe.so $(DESTDIR)$(LIBDIR)/libmoe.so.$(VERSION)
-	ln -sf libmoe.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libmoe.so.0
-	ln -sf libmoe.so.0 $(DESTDIR)$(LIBDIR)/libmoe.so
-	for p in $(MANS); do \
-		install -d $(DESTDIR)$(MANDIR)/man$${p##*.} && \
-		install -m 644 $$p $(DESTDIR)$(MANDIR)/man$${p##*.} || exit 1; done
-	for t in $(TOOLS); do \
+	$(Q)install -d $(addprefix $(DESTDIR),$(sort $(dir $(INSTALLED))))
+	$(Q)$(if $(BINS),install -m 755 $(BINS) $(DESTDIR)$(BINDIR))
+	$(Q)install -m 755 $B/libmoe.so $(DESTDIR)$(LIBDIR)/libmoe.so.$(VERSION)
+	$(Q)ln -sf libmoe.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libmoe.so.0
+	$(Q)ln -sf libmoe.so.0 $(DESTDIR)$(LIBDIR)/libmoe.so
+	$(Q)for h in $(PUBLIC); do \
+		sed 's|"common/[a-z]*/\(.*\)"|<moe/\1>|' $$h >$(DESTDIR)$(INCDIR)/moe/$${h##*/} || exit 1; done
+	$(Q)sed 's|@LIBDIR@|$(LIBDIR)|; s|@INCDIR@|$(INCDIR)|; s|@VERSION@|$(VERSION)|' \
+		common/libmoe.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/libmoe.pc
+	$(Q)$(foreach m,$(MANS),install -m 644 $m $(DESTDIR)$(call page,$m) &&) true
+	$(Q)for t in $(TOOLS); do \
 		$B/$$t --completion >$(DESTDIR)$(BASHDIR)/$$t || exit 1; done
 
 uninstall:	## remove what install wrote
-	DESTDIR='$(DESTDIR)' scripts/uninstall '$(BINDIR)' '$(LIBDIR)' '$(INCDIR)' '$(MANDIR)' '$(BASHDIR)' \
-		$(TOOLS) -- $(MANS)
+	$(Q)DESTDIR='$(DESTDIR)' scripts/uninstall $(INSTALLED)
 
 dist:	## make the release tarball; refuses when VERSION, CHANGELOG and tag differ
 	$(Q)scripts/dist $(VERSION)

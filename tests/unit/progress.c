@@ -61,7 +61,8 @@ main(void)
     moe_progress_end(&p);
     tap_is_str(drawn(master), "\r\033[K", "wiped at the end");
 
-    moe_progress_start(&p, "a name that is much too long for a terminal of sixty columns", 0, false);
+    moe_progress_start(&p, "a name that is much too long for a terminal of sixty columns", 0,
+        false);
     p.start_ns -= 2 * SECOND;
     moe_progress_add(&p, 1 << 20);
     s = drawn(master);
