@@ -133,7 +133,7 @@ endif
 
 # ---- Tests ------------------------------------------------------------------
 TESTS := $(UNIT) $(if $(KERN_OBJ),$B/tests/checkkern) $(FUZZ)
-tests: all $(TESTS) $(HELPERS)	## build everything that check runs
+tests: all lib $(TESTS) $(HELPERS)	## build everything that check runs
 
 check: tests	## run the tests (under two minutes on two cores)
 	$(Q)B=$B tests/run $(UNIT) $(if $(KERN_OBJ),$B/tests/checkkern) \
