@@ -9,6 +9,13 @@
 
 #include "tests/golden.h"
 
+#define MAX_KEPT 64
+
+/* What tests point into until they end; a reachable block is no leak. */
+static const unsigned char *kept_files[MAX_KEPT];
+static json_t *kept_trees[MAX_KEPT];
+static size_t n_kept_files, n_kept_trees;
+
 static void
 die(const char *path, const char *what)
 {
@@ -36,6 +43,14 @@ golden_file(const char *path, size_t *n)
     return p;
 }
 
+static json_t *
+keep_tree(json_t *j, const char *path)
+{
+    if (n_kept_trees == MAX_KEPT)
+        die(path, "too many files for one test");
+    return kept_trees[n_kept_trees++] = j;
+}
+
 json_t *
 golden_json(const char *path)
 {
@@ -46,7 +61,7 @@ golden_json(const char *path)
     free(p);
     if (j == NULL)
         die(path, "is no JSON");
-    return j;
+    return keep_tree(j, path);
 }
 
 struct golden_tensors
@@ -62,6 +77,10 @@ golden_tensors(const char *path)
     g.data = p + 8 + len;
     if (g.header == NULL)
         die(path, "has a bad header");
+    if (n_kept_files == MAX_KEPT)
+        die(path, "too many files for one test");
+    kept_files[n_kept_files++] = p;
+    keep_tree(g.header, path);
     return g;
 }
 

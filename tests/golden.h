@@ -2,7 +2,8 @@
 /*
  * Golden data for the C tests: files under tests/data whole, JSON, tensors of a
  * safetensors file (read without the library's own reader), SHA-256. Whatever
- * cannot be read ends the test with a failure. Memory is kept until the end.
+ * cannot be read ends the test with a failure. The caller frees whole
+ * files; trees and tensors stay until the end.
  */
 #ifndef TESTS_GOLDEN_H
 #define TESTS_GOLDEN_H

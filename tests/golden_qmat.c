@@ -128,5 +128,4 @@ golden_qmat_ct(const char *file)
         if (part(&g, name, "dequant", &want))
             tap_is_mem(f, want.p, want.n, "%s: the first values", path);
     }
-    json_decref(j);
 }

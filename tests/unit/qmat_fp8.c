@@ -20,7 +20,6 @@ deepseek(void)
     if ((f = golden_qmat_decode(&m, "d")) != NULL)
         tap_is_str(golden_sha256(f, (size_t)(m.rows * m.cols) * 4),
             json_string_value(json_object_get(j, "dequant_f32_sha256")), "DeepSeek: SHA-256");
-    json_decref(j);
 }
 
 int

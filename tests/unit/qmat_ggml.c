@@ -70,7 +70,6 @@ encoded(void)
                     json_string_value(sha), "%s: SHA-256 of the values", full);
         }
     }
-    json_decref(j);
 }
 
 /* Plain types: F16 and BF16 of one matrix against F32. */

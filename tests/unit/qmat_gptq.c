@@ -65,7 +65,6 @@ one(const char *file)
     if (golden_find(&g, "dequant", false, &want))
         tap_is_mem(f, want.p, want.n, "%s: the values", file);
     free(plain);
-    json_decref(j);
 }
 
 int
