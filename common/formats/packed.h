@@ -5,8 +5,8 @@
  * for every 256 columns the scales of each group (16 rows side by side), then
  * the codes of each group. An expert is one record: gate block beside its up
  * block, then the down blocks, 64-byte aligned inside, padded to 4 KiB, with a
- * CRC32C trailer
- * (RFC 3720, appendix B.4). A dense matrix is a record of one matrix.
+ * CRC32C trailer (RFC 3720, appendix B.4). A dense matrix is a record of one
+ * matrix. Nothing here allocates.
  */
 #ifndef MOE_FORMATS_PACKED_H
 #define MOE_FORMATS_PACKED_H
@@ -20,6 +20,7 @@
 
 #define MOE_PACKED_ROWS 16          /* rows of a block */
 #define MOE_PACKED_COLS 256         /* columns of a step */
+#define MOE_PACKED_UNIT 64          /* what parts of a block are multiples of */
 #define MOE_PACKED_ALIGN 4096
 #define MOE_PACKED_VERSION 1
 
@@ -27,7 +28,7 @@
 enum moe_packed_kind {
     MOE_PACKED_I4,      /* u4 = q + 8, BF16 or F16 scale a group of 32, 64 or 128 */
     MOE_PACKED_I8,      /* u8 = q + 128, BF16 or F16 scale a group */
-    MOE_PACKED_BF16     /* BF16 pairs of columns, no scales */
+    MOE_PACKED_BF16     /* BF16 pairs of columns, no scales; group is 0 */
 };
 
 struct moe_packed {             /* one matrix in the layout */
@@ -40,6 +41,9 @@ struct moe_packed {             /* one matrix in the layout */
 /* Bytes of one 16-row block, a multiple of 64; false: the shape is not allowed. */
 bool moe_packed_block_bytes(const struct moe_packed *m, uint64_t *bytes);
 
+/* Blocks of a matrix: rows / 16, rounded up. */
+uint64_t moe_packed_blocks(const struct moe_packed *m);
+
 /*
  * Lay rows [16 b, 16 b + 16) of an INT4/INT8 symmetric grouped matrix out as
  * block b. codes [rows][cols] int8 (q), scales [rows][cols / group] 16-bit as
@@ -48,23 +52,48 @@ bool moe_packed_block_bytes(const struct moe_packed *m, uint64_t *bytes);
 void moe_packed_block(const struct moe_packed *m, uint64_t b, const int8_t *codes,
     const uint16_t *scales, void *to);
 
-/* The inverse, for tests and conversions. */
+/* The same for a BF16 matrix w [rows][cols]. */
+void moe_packed_block_bf16(const struct moe_packed *m, uint64_t b, const uint16_t *w, void *to);
+
+/* The inverses, for tests and conversions. */
 void moe_packed_unblock(const struct moe_packed *m, uint64_t b, const void *from,
     int8_t *codes, uint16_t *scales);
+void moe_packed_unblock_bf16(const struct moe_packed *m, uint64_t b, const void *from,
+    uint16_t *w);
 
-/* Lay out a checked CT_PACK 4- or 8-bit symmetric qmat as block b, straight from its words. */
+/*
+ * The layout's form of a checked qmat: CT_PACK of 4 or 8 bits, symmetric, with
+ * a group and a scale type of the layout. false: it has none.
+ */
+bool moe_packed_of(const struct moe_qmat *q, struct moe_packed *m);
+
+/* Lay out a qmat that moe_packed_of() took as block b, straight from its words. */
 void moe_packed_from_ct(const struct moe_packed *m, uint64_t b, const struct moe_qmat *q, void *to);
 
-/* Record of an expert: offsets of its parts and the whole size. */
+/*
+ * Record of an expert. gate_up is the shape of gate and of up alike: block b of
+ * gate is at 2 b of gate_up's block bytes, that of up after it.
+ */
 struct moe_packed_expert {
-    struct moe_packed gate_up;  /* rows = 2 * inter, padded per block pair */
-    struct moe_packed down;
+    struct moe_packed gate_up;  /* [inter][hidden] */
+    struct moe_packed down;     /* [hidden][inter] */
+    uint64_t gate_up_block;     /* bytes of a block of gate or of up */
+    uint64_t down_block;
     uint64_t down_at;           /* offset of the down blocks */
-    uint64_t crc_at;            /* offset of the 4-byte trailer */
+    uint64_t crc_at;            /* offset of the 4-byte trailer: bytes - 4 */
     uint64_t bytes;             /* a multiple of MOE_PACKED_ALIGN */
 };
+
+/* group_in: of gate and up, divides hidden; group_mid: of down, divides inter. Errors: MOE_EUNSUP. */
 int moe_packed_expert_layout(uint64_t hidden, uint64_t inter, enum moe_packed_kind kind,
     enum moe_dtype scale_dtype, uint64_t group_in, uint64_t group_mid,
     struct moe_packed_expert *out, struct moe_err *e);
+
+/* Bytes of the record of one matrix; false: the shape is not allowed. */
+bool moe_packed_record_bytes(const struct moe_packed *m, uint64_t *bytes);
+
+/* Write the CRC32C of a record into its last 4 bytes; whether it is right there. */
+void moe_packed_seal(void *record, uint64_t bytes);
+bool moe_packed_intact(const void *record, uint64_t bytes);
 
 #endif
