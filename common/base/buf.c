@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
+#include "common/base/utf8.h"
 
 void
 moe_buf_fini(struct moe_buf *b)
@@ -76,6 +77,18 @@ void
 moe_buf_byte(struct moe_buf *b, char c)
 {
     moe_buf_add(b, &c, 1);
+}
+
+void
+moe_buf_show(struct moe_buf *b, const char *p, size_t n)
+{
+    char piece[4];
+    size_t used;
+
+    for (; n > 0; p += used, n -= used) {
+        size_t k = moe_utf8_show(piece, p, n, &used);
+        moe_buf_add(b, piece, k);
+    }
 }
 
 void

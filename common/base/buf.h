@@ -30,6 +30,7 @@ char *moe_buf_room(struct moe_buf *b, size_t n);
 void moe_buf_add(struct moe_buf *b, const void *p, size_t n);
 void moe_buf_str(struct moe_buf *b, const char *s);
 void moe_buf_byte(struct moe_buf *b, char c);
+void moe_buf_show(struct moe_buf *b, const char *p, size_t n);  /* as moe_utf8_show() has it */
 void moe_buf_fmt(struct moe_buf *b, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

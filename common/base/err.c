@@ -14,32 +14,19 @@
 static void
 escape(char *dst, size_t n, const char *src)
 {
-    static const char hex[] = "0123456789abcdef";
-    size_t at = 0, len = strlen(src);
+    size_t at = 0, len = strlen(src), used;
+    char piece[4];
 
-    while (len > 0) {
-        size_t k = moe_utf8_len(src, len);
-        unsigned char c = (unsigned char)*src;
-        int raw = k > 1 || (k == 1 && c >= 0x20 && c != 0x7f);
-        size_t need = raw ? k : 4;
+    for (; len > 0; src += used, len -= used) {
+        size_t k = moe_utf8_show(piece, src, len, &used);
 
-        if (at + need + 4 > n) {
+        if (at + k + 4 > n) {
             memcpy(dst + at, "...", 3);
             at += 3;
             break;
         }
-        if (raw) {
-            memcpy(dst + at, src, k);
-        } else {
-            dst[at] = '\\';
-            dst[at + 1] = 'x';
-            dst[at + 2] = hex[c >> 4];
-            dst[at + 3] = hex[c & 15];
-            k = 1;
-        }
-        at += need;
-        src += k;
-        len -= k;
+        memcpy(dst + at, piece, k);
+        at += k;
     }
     dst[at] = '\0';
 }

@@ -2,6 +2,8 @@
 /*
  * Owns decoding and encoding of UTF-8 characters.
  */
+#include <string.h>
+
 #include "common/base/utf8.h"
 
 /*
@@ -127,4 +129,32 @@ moe_utf8_bad(const char *p, size_t n, bool *cut)
 
     *cut = need > 0 && got == n && got < need;
     return need == 0 ? (n > 0) : got;
+}
+
+static bool
+unseemly(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) ||
+        (c >= 0x2066 && c <= 0x2069);
+}
+
+size_t
+moe_utf8_show(char dst[static 4], const char *p, size_t n, size_t *used)
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned char byte = (unsigned char)*p;
+    uint32_t c;
+    size_t k = moe_utf8_get(p, n, &c);
+
+    if (k > 0 && !unseemly(c)) {
+        memcpy(dst, p, k);
+        *used = k;
+        return k;
+    }
+    dst[0] = '\\';
+    dst[1] = 'x';
+    dst[2] = hex[byte >> 4];
+    dst[3] = hex[byte & 15];
+    *used = 1;
+    return 4;
 }

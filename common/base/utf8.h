@@ -29,4 +29,12 @@ bool moe_utf8_valid(const char *p, size_t n);
  */
 size_t moe_utf8_bad(const char *p, size_t n, bool *cut);
 
+/*
+ * What a terminal may see of the text at p (n > 0): the next character itself,
+ * or its first byte as \xNN if it is no character, a control character or one
+ * that turns the direction of writing, so that a hostile name can neither forge
+ * a line nor hide one. *used bytes have been taken; returns the bytes in dst.
+ */
+size_t moe_utf8_show(char dst[static 4], const char *p, size_t n, size_t *used);
+
 #endif

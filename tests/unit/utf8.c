@@ -5,6 +5,18 @@
 #include "common/base/utf8.h"
 #include "tests/tap.h"
 
+static void
+is_shown(const char *text, const char *want, const char *what)
+{
+    char got[64];
+    size_t at = 0, used;
+
+    for (size_t n = strlen(text); n > 0; text += used, n -= used)
+        at += moe_utf8_show(got + at, text, n, &used);
+    got[at] = '\0';
+    tap_is_str(got, want, "%s", what);
+}
+
 int
 main(void)
 {
@@ -38,5 +50,9 @@ main(void)
     }
     tap_ok(moe_utf8_valid("a\0b", 3), "NUL is a character");
     tap_ok(!moe_utf8_valid("a\xc3", 2), "a cut character is not valid");
+    is_shown("a\n\x1b[31m", "a\\x0a\\x1b[31m", "control characters are shown as such");
+    is_shown("\xc2\x9b\x7f", "\\xc2\\x9b\\x7f", "those of Latin-1 too");
+    is_shown("\xe2\x80\xae" "gpj", "\\xe2\\x80\\xaegpj", "no turn of the direction");
+    is_shown("\xc3\xa9\xff\xe6\x9d\x83", "\xc3\xa9\\xff\xe6\x9d\x83", "other characters as they are");
     return tap_done();
 }
