@@ -45,8 +45,8 @@ strictness(void)
 static void
 getters(void)
 {
-    static const char text[] = "{\"i\": 42, \"r\": 1.0, \"b\": true, \"s\": \"x\", \"z\": \"a\\u0000\", "
-                               "\"n\": null, \"o\": {}, \"a\": []}";
+    static const char text[] = "{\"i\": 42, \"r\": 1.0, \"b\": true, \"s\": \"x\", "
+                               "\"z\": \"a\\u0000\", \"n\": null, \"o\": {}, \"a\": []}";
     static const char *const keys[] = { "i", "r", "b", "s", "z", "n", "o", NULL };
     struct moe_err e = { 0, "" };
     struct moe_json_at at = { NULL, "f" };
@@ -92,7 +92,7 @@ getters(void)
 static void
 files(void)
 {
-    char path[] = "/tmp/moe-json-XXXXXX";
+    char path[] = P_tmpdir "/moe-json-XXXXXX";
     struct moe_err e = { 0, "" };
     int fd = mkstemp(path);
     json_t *tree;

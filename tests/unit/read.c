@@ -111,7 +111,7 @@ pipes(void)
 int
 main(void)
 {
-    char path[] = "/tmp/moe-read-XXXXXX";
+    char path[] = P_tmpdir "/moe-read-XXXXXX";
     int fd = mkstemp(path);
 
     for (size_t i = 0; i < N; i++)
