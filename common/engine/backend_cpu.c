@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the processor as a device: its memory, its space for running operations
+ * and the operations that go element by element. Products are in cpu_gemm.c,
+ * keys, values and attention in cpu_attend.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/num.h"
+#include "common/engine/backend_cpu.h"
+#include "common/engine/cpu_device.h"
+
+#define LITTLE 20000    /* operations not worth waking workers for */
+
+static bool
+space_grow(struct moe_cpu *c, struct moe_cpu_space *s, size_t bytes)
+{
+    uint64_t cap;
+    void *p;
+
+    if (bytes <= s->cap)
+        return true;
+    if (!moe_num_align(bytes, 4096, &cap) || (p = aligned_alloc(64, cap)) == NULL) {
+        if (c->failed.code == 0)
+            moe_err_set(&c->failed, MOE_ENOMEM, "working space: out of memory");
+        return false;
+    }
+    free(s->p);
+    s->p = p;
+    s->cap = cap;
+    return true;
+}
+
+void *
+moe_cpu_shared(struct moe_cpu *c, size_t bytes)
+{
+    return space_grow(c, &c->shared, bytes) ? c->shared.p : NULL;
+}
+
+bool
+moe_cpu_own(struct moe_cpu *c, size_t bytes)
+{
+    for (int w = 0; w < c->workers; w++) {
+        if (!space_grow(c, &c->own[w], bytes))
+            return false;
+    }
+    return true;
+}
+
+void
+moe_cpu_run(struct moe_cpu *c, size_t jobs, size_t work, moe_pool_fn *fn, void *ctx)
+{
+    if (c->pool == NULL || jobs == 1 || work < LITTLE) {
+        for (size_t i = 0; i < jobs; i++)
+            fn(ctx, i, 0);
+        return;
+    }
+    moe_pool_run(c->pool, jobs, fn, ctx);
+}
+
+size_t
+moe_cpu_pieces(const struct moe_cpu *c, size_t n, size_t grain)
+{
+    size_t most = 4 * (size_t)c->workers, pieces = (n + grain - 1) / grain;
+
+    return pieces < 1 ? 1 : pieces < most ? pieces : most;
+}
+
+static void
+cpu_free(struct moe_backend *b)
+{
+    struct moe_cpu *c = (struct moe_cpu *)b;
+
+    for (int w = 0; w < c->workers; w++)
+        free(c->own[w].p);
+    free(c->own);
+    free(c->shared.p);
+    free(c);
+}
+
+static int
+mem_new(unsigned char *p, bool owned, struct moe_mem **out, struct moe_err *e)
+{
+    struct moe_mem *m = malloc(sizeof(*m));
+
+    if (m == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "weights: out of memory");
+    *m = (struct moe_mem){ p, owned };
+    *out = m;
+    return 0;
+}
+
+static int
+cpu_alloc(struct moe_backend *b, size_t bytes, struct moe_mem **out, struct moe_err *e)
+{
+    uint64_t cap = 0;
+    void *p = NULL;
+    int rc;
+
+    (void)b;
+    *out = NULL;
+    if (moe_num_align(bytes == 0 ? 1 : bytes, 64, &cap))
+        p = aligned_alloc(64, cap);
+    if (p == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "no memory for %zu bytes", bytes);
+    memset(p, 0, cap);
+    if ((rc = mem_new(p, true, out, e)) != 0)
+        free(p);
+    return rc;
+}
+
+static int
+cpu_adopt(struct moe_backend *b, const void *p, size_t bytes, struct moe_mem **out,
+    struct moe_err *e)
+{
+    (void)b;
+    (void)bytes;
+    *out = NULL;
+    return mem_new((unsigned char *)p, false, out, e);
+}
+
+static void
+cpu_release(struct moe_backend *b, struct moe_mem *m)
+{
+    (void)b;
+    if (m != NULL && m->owned)
+        free(m->p);
+    free(m);
+}
+
+static void
+cpu_write(struct moe_backend *b, struct moe_view to, const void *p, size_t bytes)
+{
+    (void)b;
+    memcpy(moe_cpu_at(to), p, bytes);
+}
+
+static void
+cpu_read(struct moe_backend *b, void *p, struct moe_view from, size_t bytes)
+{
+    struct moe_cpu *c = (struct moe_cpu *)b;
+
+    if (c->failed.code != 0)
+        memset(p, 0, bytes);
+    else
+        memcpy(p, moe_cpu_at(from), bytes);
+}
+
+/* Element by element: n rows cut into pieces. */
+struct job {
+    struct moe_cpu *c;
+    size_t n, pieces;
+    struct moe_rows out, x;
+    const struct moe_matrix *w;
+    const uint32_t *id;
+    const float *weight;
+    const struct moe_rotate *rotate;
+    size_t heads, dim, k;
+    float eps;
+};
+
+static size_t
+piece_begin(const struct job *j, size_t i)
+{
+    return j->n / j->pieces * i + (i < j->n % j->pieces ? i : j->n % j->pieces);
+}
+
+static void
+run_rows(struct job *j, size_t cost, moe_pool_fn *fn)
+{
+    if (j->c->failed.code != 0 || j->n == 0)
+        return;
+    j->pieces = moe_cpu_pieces(j->c, j->n, 1);
+    moe_cpu_run(j->c, j->pieces, j->n * cost, fn, j);
+}
+
+static void
+embed_piece(void *ctx, size_t i, int w)
+{
+    const struct job *j = ctx;
+
+    (void)w;
+    for (size_t r = piece_begin(j, i); r < piece_begin(j, i + 1); r++)
+        moe_matrix_row(j->w, moe_cpu_at(j->w->data), j->id[r], moe_cpu_row(j->out, r));
+}
+
+static void
+cpu_embed(struct moe_backend *b, struct moe_rows out, const struct moe_matrix *w,
+    const uint32_t *id, size_t n)
+{
+    struct job j = { .c = (struct moe_cpu *)b, .n = n, .out = out, .w = w, .id = id };
+
+    run_rows(&j, w->cols, embed_piece);
+}
+
+static void
+norm_piece(void *ctx, size_t i, int w)
+{
+    const struct job *j = ctx;
+
+    (void)w;
+    for (size_t r = piece_begin(j, i); r < piece_begin(j, i + 1); r++) {
+        for (size_t h = 0; h < j->heads; h++)
+            j->c->k->rmsnorm_f32(moe_cpu_row(j->out, r) + h * j->dim,
+                moe_cpu_row(j->x, r) + h * j->dim, j->weight, j->dim, j->eps);
+    }
+}
+
+static void
+cpu_norm(struct moe_backend *b, struct moe_rows out, struct moe_rows x, struct moe_view w,
+    size_t n, size_t heads, size_t dim, float eps)
+{
+    struct job j = { .c = (struct moe_cpu *)b, .n = n, .out = out, .x = x,
+        .weight = moe_cpu_at(w), .heads = heads, .dim = dim, .eps = eps };
+
+    run_rows(&j, heads * dim, norm_piece);
+}
+
+static void
+rotate_piece(void *ctx, size_t i, int w)
+{
+    const struct job *j = ctx;
+    const struct moe_rotate *r = j->rotate;
+    void (*turn)(float *x, const float *c, const float *s, size_t dim) =
+        r->interleaved ? j->c->k->rope_pair : j->c->k->rope_half;
+
+    (void)w;
+    for (size_t n = piece_begin(j, i); n < piece_begin(j, i + 1); n++) {
+        for (size_t h = 0; h < r->heads; h++)
+            turn(moe_cpu_row(r->x, n) + h * r->head_dim, r->cosine + n * (r->dim / 2),
+                r->sine + n * (r->dim / 2), r->dim);
+    }
+}
+
+static void
+cpu_rotate(struct moe_backend *b, const struct moe_rotate *r)
+{
+    struct job j = { .c = (struct moe_cpu *)b, .n = r->n, .rotate = r };
+
+    run_rows(&j, r->heads * r->dim, rotate_piece);
+}
+
+static void
+add_piece(void *ctx, size_t i, int w)
+{
+    const struct job *j = ctx;
+
+    (void)w;
+    for (size_t r = piece_begin(j, i); r < piece_begin(j, i + 1); r++)
+        j->c->k->axpy_f32(moe_cpu_row(j->out, r), moe_cpu_row(j->x, r), 1.0f, j->dim);
+}
+
+static void
+cpu_add(struct moe_backend *b, struct moe_rows x, struct moe_rows y, size_t n, size_t dim)
+{
+    struct job j = { .c = (struct moe_cpu *)b, .n = n, .out = x, .x = y, .dim = dim };
+
+    run_rows(&j, dim, add_piece);
+}
+
+static void
+combine_piece(void *ctx, size_t i, int w)
+{
+    const struct job *j = ctx;
+
+    (void)w;
+    for (size_t r = piece_begin(j, i); r < piece_begin(j, i + 1); r++) {
+        float *out = moe_cpu_row(j->out, r);
+
+        memset(out, 0, j->dim * sizeof(*out));
+        for (size_t s = r * j->k; s < (r + 1) * j->k; s++)
+            j->c->k->axpy_f32(out, moe_cpu_row(j->x, j->id[s]), j->weight[s], j->dim);
+    }
+}
+
+static void
+cpu_combine(struct moe_backend *b, struct moe_rows out, struct moe_rows y, const uint32_t *slot,
+    const float *weight, size_t n, size_t k, size_t dim)
+{
+    struct job j = { .c = (struct moe_cpu *)b, .n = n, .out = out, .x = y, .id = slot,
+        .weight = weight, .k = k, .dim = dim };
+
+    run_rows(&j, k * dim, combine_piece);
+}
+
+static int
+cpu_finish(struct moe_backend *b, struct moe_err *e)
+{
+    struct moe_cpu *c = (struct moe_cpu *)b;
+    int code = c->failed.code;
+
+    if (code != 0)
+        moe_err_set(e, code, "%s", c->failed.text);
+    c->failed.code = 0;
+    return code;
+}
+
+static const struct moe_backend_ops ops = {
+    .name = "cpu",
+    .host = true,
+    .free = cpu_free,
+    .alloc = cpu_alloc,
+    .adopt = cpu_adopt,
+    .release = cpu_release,
+    .write = cpu_write,
+    .read = cpu_read,
+    .embed = cpu_embed,
+    .norm = cpu_norm,
+    .gemm = moe_cpu_gemm_run,
+    .rotate = cpu_rotate,
+    .store = moe_cpu_attend_store,
+    .attend = moe_cpu_attend_run,
+    .add = cpu_add,
+    .combine = cpu_combine,
+    .finish = cpu_finish,
+};
+
+int
+moe_backend_cpu_new(struct moe_pool *pool, struct moe_backend **out, struct moe_err *e)
+{
+    struct moe_cpu *c = calloc(1, sizeof(*c));
+
+    *out = NULL;
+    if (c == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "back end: out of memory");
+    c->base.ops = &ops;
+    c->pool = pool;
+    c->workers = pool == NULL ? 1 : moe_pool_size(pool);
+    c->k = moe_kernels();
+    if ((c->own = calloc((size_t)c->workers, sizeof(*c->own))) == NULL) {
+        free(c);
+        return moe_err_set(e, MOE_ENOMEM, "back end: out of memory");
+    }
+    *out = &c->base;
+    return 0;
+}

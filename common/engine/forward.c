@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns a step: embedding, layers, head, and the working space for them. What a
+ * layer does is in attention.c, router.c and experts.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/stop.h"
+#include "common/engine/forward_layer.h"
+
+#define MAX_ROWS 65536
+#define HEAD_FLOATS ((size_t)8 << 20)   /* of logits computed together */
+
+static int
+device_rows(struct moe_forward *f, size_t n, size_t width, struct moe_rows *out,
+    struct moe_err *e)
+{
+    int rc;
+
+    out->ld = moe_backend_ld(width);
+    if ((rc = f->b->ops->alloc(f->b, n * out->ld * sizeof(float), &out->at.mem, e)) != 0)
+        return rc;
+    f->mems[f->n_mems++] = out->at.mem;
+    return 0;
+}
+
+static int
+device_space(struct moe_forward *f, struct moe_err *e)
+{
+    const struct moe_model *m = f->m;
+    size_t q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
+    size_t per = m->experts > 0 ? m->top_k : 1;
+    const struct {
+        size_t n, width;
+        struct moe_rows *out;
+    } list[] = {
+        { f->rows, m->hidden, &f->x }, { f->rows, m->hidden, &f->h },
+        { f->rows, m->hidden, &f->y }, { f->rows, q, &f->q }, { f->rows, kv, &f->k },
+        { f->rows, kv, &f->v }, { f->rows, q, &f->mix },
+        { f->rows, m->experts + 1, &f->scores }, { f->rows * per, m->widest, &f->inner },
+        { f->rows * per, m->hidden, &f->outer }, { f->head_rows, m->vocab, &f->logits },
+    };
+    int rc;
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        if ((rc = device_rows(f, list[i].n, list[i].width, list[i].out, e)) != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int
+host_space(struct moe_forward *f, struct moe_err *e)
+{
+    const struct moe_model *m = f->m;
+    size_t n = f->rows, k = n * (m->top_k + 1);
+
+    f->places = calloc(n, sizeof(*f->places));
+    f->ids = calloc(n, sizeof(*f->ids));
+    f->count = calloc(n, sizeof(*f->count));
+    f->cosine = calloc(n * m->head_dim, sizeof(*f->cosine));
+    f->sine = calloc(n * m->head_dim, sizeof(*f->sine));
+    f->host_scores = calloc(n * f->scores.ld, sizeof(*f->host_scores));
+    f->chosen = calloc(k, sizeof(*f->chosen));
+    f->share = calloc(k, sizeof(*f->share));
+    f->slot = calloc(k, sizeof(*f->slot));
+    f->by_expert = calloc(k, sizeof(*f->by_expert));
+    f->share_by_expert = calloc(k, sizeof(*f->share_by_expert));
+    f->first = calloc(m->experts + 1, sizeof(*f->first));
+    f->products = calloc(m->experts + 1, sizeof(*f->products));
+    f->host_logits = calloc(f->head_rows * f->logits.ld, sizeof(*f->host_logits));
+    if (f->places == NULL || f->ids == NULL || f->count == NULL || f->cosine == NULL
+        || f->sine == NULL || f->host_scores == NULL || f->chosen == NULL || f->share == NULL
+        || f->slot == NULL || f->by_expert == NULL || f->share_by_expert == NULL
+        || f->first == NULL || f->products == NULL || f->host_logits == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "working space: out of memory");
+    for (size_t i = 0; i < n; i++)
+        f->count[i] = (uint32_t)i;
+    return 0;
+}
+
+int
+moe_forward_new(const struct moe_model *m, size_t rows, enum moe_arith arith,
+    struct moe_forward **out, struct moe_err *e)
+{
+    struct moe_forward *f = NULL;
+    int rc;
+
+    *out = NULL;
+    if (rows < 1 || rows > MAX_ROWS)
+        return moe_err_set(e, MOE_EUSAGE, "%zu rows a step: not in 1 to %d", rows, MAX_ROWS);
+    if ((f = calloc(1, sizeof(*f))) == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "working space: out of memory");
+    f->m = m;
+    f->b = m->backend;
+    f->arith = arith;
+    f->rows = rows;
+    f->head_rows = HEAD_FLOATS / m->vocab < 1 ? 1 : HEAD_FLOATS / m->vocab;
+    f->head_rows = f->head_rows < rows ? f->head_rows : rows;
+    if ((rc = device_space(f, e)) == 0)
+        rc = host_space(f, e);
+    if (rc != 0) {
+        moe_forward_free(f);
+        return rc;
+    }
+    *out = f;
+    return 0;
+}
+
+void
+moe_forward_free(struct moe_forward *f)
+{
+    if (f == NULL)
+        return;
+    for (size_t i = 0; i < f->n_mems; i++)
+        f->b->ops->release(f->b, f->mems[i]);
+    free(f->places);
+    free(f->ids);
+    free(f->count);
+    free(f->cosine);
+    free(f->sine);
+    free(f->host_scores);
+    free(f->chosen);
+    free(f->share);
+    free(f->slot);
+    free(f->by_expert);
+    free(f->share_by_expert);
+    free(f->first);
+    free(f->products);
+    free(f->host_logits);
+    free(f->told);
+    free(f);
+}
+
+const struct moe_model *
+moe_forward_model(const struct moe_forward *f)
+{
+    return f->m;
+}
+
+size_t
+moe_forward_rows(const struct moe_forward *f)
+{
+    return f->rows;
+}
+
+void
+moe_forward_observe(struct moe_forward *f, const struct moe_observer *o)
+{
+    f->observer = o;
+}
+
+int
+moe_forward_tell(struct moe_forward *f, const struct moe_told *t, struct moe_err *e)
+{
+    struct moe_observed o = { .weight = t->weight, .layer = t->layer, .expert = t->expert,
+        .n = t->n, .ld = t->x.ld, .cols = t->cols, .share = t->share };
+    size_t need = t->n * t->x.ld;
+
+    if (f->observer == NULL)
+        return 0;
+    if (need > f->told_cap) {
+        float *p = realloc(f->told, need * sizeof(*p));
+
+        if (p == NULL)
+            return moe_err_set(e, MOE_ENOMEM, "observer: out of memory");
+        f->told = p;
+        f->told_cap = need;
+    }
+    for (size_t j = 0; j < t->n; j++) {
+        size_t from = t->pick == NULL ? j : t->pick[j];
+
+        f->b->ops->read(f->b, f->told + j * t->x.ld, moe_backend_view(t->x.at, from * t->x.ld),
+            t->x.ld * sizeof(float));
+    }
+    o.x = f->told;
+    o.row = t->row == NULL ? f->count : t->row;
+    f->observer->fn(f->observer->ctx, &o);
+    return 0;
+}
+
+/* Tokens, places and angles of the rows. */
+static int
+set_rows(struct moe_forward *f, const struct moe_row *rows, size_t n, struct moe_err *e)
+{
+    size_t half = f->m->head_dim / 2;
+
+    if (n > f->rows)
+        return moe_err_set(e, MOE_EUSAGE, "%zu rows in a step made for %zu", n, f->rows);
+    for (size_t j = 0; j < n; j++) {
+        if (rows[j].token >= f->m->vocab)
+            return moe_err_set(e, MOE_EUSAGE, "token %lu is not in the vocabulary of %zu",
+                (unsigned long)rows[j].token, f->m->vocab);
+        f->ids[j] = rows[j].token;
+        f->places[j] = (struct moe_place){ rows[j].seq->pages, rows[j].pos };
+        moe_rope_at(rows[j].rope, rows[j].pos, f->cosine + j * half, f->sine + j * half);
+    }
+    return 0;
+}
+
+static int
+layer(struct moe_forward *f, size_t l, size_t n, struct moe_err *e)
+{
+    const struct moe_layer *y = &f->m->layers[l];
+    const struct moe_backend_ops *ops = f->b->ops;
+    int rc;
+
+    ops->norm(f->b, f->h, f->x, y->attn_norm, n, 1, f->m->hidden, f->m->eps);
+    if ((rc = moe_attention_run(f, l, n, e)) != 0)
+        return rc;
+    ops->add(f->b, f->x, f->y, n, f->m->hidden);
+    ops->norm(f->b, f->h, f->x, y->mlp_norm, n, 1, f->m->hidden, f->m->eps);
+    if ((rc = moe_experts_run(f, l, n, e)) != 0)
+        return rc;
+    ops->add(f->b, f->x, f->y, n, f->m->hidden);
+    return moe_stop_check(e);
+}
+
+/* Logits of the wanted rows, some at a time. */
+static int
+head(struct moe_forward *f, const struct moe_row *rows, size_t n, moe_forward_fn *fn, void *ctx,
+    struct moe_err *e)
+{
+    size_t wanted = 0;
+    int rc;
+
+    for (size_t j = 0; j < n; j++) {
+        if (rows[j].want)
+            f->ids[wanted++] = (uint32_t)j;
+    }
+    if (wanted == 0)
+        return 0;
+    f->b->ops->norm(f->b, f->h, f->x, f->m->norm, n, 1, f->m->hidden, f->m->eps);
+    for (size_t at = 0; at < wanted; at += f->head_rows) {
+        size_t some = wanted - at < f->head_rows ? wanted - at : f->head_rows;
+        const struct moe_product p = { .w = &f->m->head, .x = f->h, .out = f->logits,
+            .rows = f->ids + at, .n = some };
+        struct moe_told t = { .weight = MOE_W_HEAD, .x = f->h, .cols = f->m->hidden, .n = some,
+            .pick = f->ids + at, .row = f->ids + at };
+
+        if ((rc = moe_forward_tell(f, &t, e)) != 0)
+            return rc;
+        f->b->ops->gemm(f->b, &p, 1, f->arith);
+        f->b->ops->read(f->b, f->host_logits, f->logits.at,
+            some * f->logits.ld * sizeof(float));
+        if ((rc = f->b->ops->finish(f->b, e)) != 0)
+            return rc;
+        for (size_t j = 0; j < some; j++) {
+            if ((rc = fn(ctx, f->ids[at + j], f->host_logits + j * f->logits.ld, e)) < 0)
+                return rc;
+        }
+    }
+    return 0;
+}
+
+int
+moe_forward_step(struct moe_forward *f, const struct moe_row *rows, size_t n,
+    moe_forward_fn *fn, void *ctx, struct moe_err *e)
+{
+    int rc, failed;
+
+    if ((rc = set_rows(f, rows, n, e)) != 0)
+        return rc;
+    f->b->ops->embed(f->b, f->x, &f->m->embed, f->ids, n);
+    for (size_t l = 0; l < f->m->n_layers && rc == 0; l++)
+        rc = layer(f, l, n, e);
+    if (rc == 0)
+        rc = head(f, rows, n, fn, ctx, e);
+    failed = f->b->ops->finish(f->b, rc == 0 ? e : NULL);
+    return rc != 0 ? rc : failed;
+}
