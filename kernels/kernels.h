@@ -62,7 +62,9 @@ struct moe_kernels {
 
     /*
      * Activations to int8, per group: xs = max|x| / 127; xq = x * (1 / xs)
-     * rounded to nearest even (0 when max|x| is 0). n rows of cols, ldx apart.
+     * rounded to nearest even. Where xs is below 2^-126, xs = 0 and xq = 0; a
+     * group with NaN or infinity has xs = NaN and xq = 0, so that the results
+     * it enters are NaN. n rows of cols, ldx apart; group a multiple of 32.
      */
     void (*quant_act_i8)(int8_t *xq, float *xs, int32_t *xsum, const float *x, size_t ldx,
         size_t cols, size_t group, size_t n);

@@ -53,6 +53,23 @@ dot_tier(const struct moe_kernels *k)
     ck_end();
 }
 
+/* Products that vanish below zero leave -0 in all lanes; a lane without elements keeps it. */
+static void
+dot_minus_zero(const struct moe_kernels *k)
+{
+    ck_begin("dot_f32 of vanishing products", k->tier);
+    for (size_t n = 16; n < 48; n++) {
+        float a[48], b[48];
+
+        for (size_t i = 0; i < n; i++) {
+            a[i] = -0x1p-100f;
+            b[i] = 0x1p-100f;
+        }
+        ck_expect(signbit(k->dot_f32(a, b, n)), "n %zu", n);
+    }
+    ck_end();
+}
+
 static void
 axpy_tier(const struct moe_kernels *k)
 {
@@ -80,8 +97,10 @@ run(void)
     const struct moe_kernels *k;
 
     dot_double();
+    dot_minus_zero(ck_ref());
     for (size_t t = 0; (k = ck_tier(t)) != NULL; t++) {
         dot_tier(k);
+        dot_minus_zero(k);
         axpy_tier(k);
     }
 }

@@ -18,16 +18,30 @@ extern const struct ck_check check_convert;
 extern const struct ck_check check_crc32c;
 extern const struct ck_check check_dot;
 extern const struct ck_check check_errsum;
+extern const struct ck_check check_gemm;
+extern const struct ck_check check_gemm_i4;
 extern const struct ck_check check_groupq;
+extern const struct ck_check check_rmsnorm;
+extern const struct ck_check check_rope;
 extern const struct ck_check check_sha256;
+extern const struct ck_check check_silu;
+extern const struct ck_check check_softmax;
+extern const struct ck_check check_topk;
 
 static const struct ck_check *const checks[] = {
     &check_convert,
     &check_crc32c,
     &check_dot,
     &check_errsum,
+    &check_gemm,
+    &check_gemm_i4,
     &check_groupq,
+    &check_rmsnorm,
+    &check_rope,
     &check_sha256,
+    &check_silu,
+    &check_softmax,
+    &check_topk,
 };
 
 #define GUARD 64
