@@ -43,6 +43,7 @@ struct moe_stream {
     size_t n;
     struct piece piece[2];
     int turn;                   /* the piece that is used next */
+    bool using;                 /* the other one is the caller's */
     /* The thread that reads ahead, when `threaded`; piece[].full and quit are the lock's. */
     bool threaded, quit;
     pthread_t thread;
@@ -152,7 +153,8 @@ take_direct(struct moe_stream *s)
         return b;
     }
     pthread_mutex_lock(&s->lock);
-    if (old->full) {
+    /* Before the first piece is taken the other may be full already, and unread. */
+    if (s->using) {
         old->full = false;
         pthread_cond_signal(&s->change);
     }
@@ -160,6 +162,7 @@ take_direct(struct moe_stream *s)
         pthread_cond_wait(&s->change, &s->lock);
     pthread_mutex_unlock(&s->lock);
     s->turn = 1 - s->turn;
+    s->using = true;
     return b;
 }
 
