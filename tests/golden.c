@@ -56,7 +56,7 @@ golden_json(const char *path)
 {
     size_t n;
     char *p = (char *)golden_file(path, &n);
-    json_t *j = json_loadb(p, n, JSON_DISABLE_EOF_CHECK, NULL);
+    json_t *j = json_loadb(p, n, JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, NULL);
 
     free(p);
     if (j == NULL)

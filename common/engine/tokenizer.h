@@ -14,21 +14,12 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/engine/tokens.h"
 
 #define MOE_TOKENIZER_MAX_BYTES ((size_t)128 << 20)
 #define MOE_TOKENIZER_MAX_TEXT ((size_t)1 << 30)
 
 struct moe_tokenizer;
-
-struct moe_tokens {         /* a growing list, owned by the caller */
-    uint32_t *id;
-    size_t n, cap;
-};
-
-#define MOE_TOKENS_INIT { NULL, 0, 0 }
-
-int moe_tokens_add(struct moe_tokens *t, uint32_t id, struct moe_err *e);
-void moe_tokens_fini(struct moe_tokens *t);
 
 /* json: the whole tokenizer.json. name is for messages. */
 int moe_tokenizer_parse(const char *json, size_t n, const char *name,

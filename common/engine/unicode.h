@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the tables of PCRE2 (Unicode 14 on Debian 12) and utf8proc differ from
+ * those of the reference tokenizers. Constant data in ascending order.
+ */
+#ifndef MOE_ENGINE_UNICODE_H
+#define MOE_ENGINE_UNICODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* General categories that Unicode 15 and 16 gave or changed ("Lo"). */
+struct moe_unicode_newer { uint32_t from, to; char category[3]; };
+
+extern const struct moe_unicode_newer moe_unicode_newer[];
+extern const size_t moe_unicode_newer_n;
+
+/* The scripts of the new ones, by their long names. */
+struct moe_unicode_script { uint32_t from, to; const char *script; };
+
+extern const struct moe_unicode_script moe_unicode_script[];
+extern const size_t moe_unicode_script_n;
+
+/*
+ * Code points younger than Unicode 9 that a newer normaliser reorders, takes
+ * apart or puts together: the reference leaves them alone.
+ */
+struct moe_unicode_inert { uint32_t from, to; };
+
+extern const struct moe_unicode_inert moe_unicode_inert[];
+extern const size_t moe_unicode_inert_n;
+
+#endif
