@@ -76,6 +76,9 @@ static const struct {
     { REF, 0, k_topk_ref_init },
     { AVX2, 0, k_topk_avx2_init },
     { AVX512, 0, k_topk_avx512_init },
+    { REF, 0, k_wsum_ref_init },
+    { AVX2, 0, k_wsum_avx2_init },
+    { AVX512, 0, k_wsum_avx512_init },
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

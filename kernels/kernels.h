@@ -75,6 +75,14 @@ struct moe_kernels {
     void (*axpy_f32)(float *out, const float *x, float a, size_t n);
 
     /*
+     * Weighted sums of rows, as attention takes them of values:
+     * out[j * ldo + d] = fma(p[j * ldp + t], v[t * dim + d], out[j * ldo + d])
+     * for t ascending; t < rows, d < dim, j < n.
+     */
+    void (*wsum_f32)(float *out, size_t ldo, const float *v, const float *p, size_t ldp,
+        size_t rows, size_t dim, size_t n);
+
+    /*
      * RMSNorm: y = x * rsqrt(mean(x^2) + eps) * w. mean by the 16-lane sum in
      * float; 1 / sqrtf(), not an estimate; (x * r) * w. out may be x.
      */

@@ -54,5 +54,8 @@ void k_softmax_avx512_init(struct moe_kernels *k);
 void k_topk_ref_init(struct moe_kernels *k);
 void k_topk_avx2_init(struct moe_kernels *k);
 void k_topk_avx512_init(struct moe_kernels *k);
+void k_wsum_ref_init(struct moe_kernels *k);
+void k_wsum_avx2_init(struct moe_kernels *k);
+void k_wsum_avx512_init(struct moe_kernels *k);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Owns keys, values and attention on the processor. A job is one key head of a
  * few neighbouring rows of one sequence: scores of a page are one product of
- * its keys with all queries of the job, and each query then goes over the
- * values of its own visible positions in ascending order. A score, a softmax
+ * its keys with all queries of the job, and each query then sums the values of
+ * its own visible positions in ascending order. A score, a softmax
  * and a sum depend on the query's own position and window alone.
  */
 #include <string.h>
@@ -103,13 +103,10 @@ score(const struct attend *t, const struct tile *tile, size_t head, const float 
     }
 }
 
-/* One query: softmax of its visible scores, then the weighted values. */
+/* Softmax over the scores that a query at pos sees. */
 static void
-weigh(const struct attend *t, const struct tile *tile, size_t head, uint32_t pos, float *s,
-    float *out)
+share(const struct attend *t, const struct tile *tile, uint32_t pos, float *s)
 {
-    const struct moe_kv_shape *shape = t->a->kv.shape;
-    struct moe_mem *const *pages = t->a->kv.places[tile->first].pages;
     uint32_t from = visible_from(t->a, pos);
     size_t n = pos - from + 1;
 
@@ -117,14 +114,37 @@ weigh(const struct attend *t, const struct tile *tile, size_t head, uint32_t pos
     for (size_t i = 0; i < n; i++)
         s[i] *= t->a->scale;
     t->c->k->softmax_f32(s, n);
-    memset(out, 0, shape->v_dim * sizeof(*out));
-    for (size_t i = 0; i < n; i++) {
-        uint32_t p = from + (uint32_t)i;
-        struct moe_view v = { pages[p / MOE_KV_PAGE],
-            moe_backend_v_at(shape, t->a->kv.layer, head) };
+}
 
-        t->c->k->axpy_f32(out, (float *)moe_cpu_at(v) + p % MOE_KV_PAGE * shape->v_dim, s[i],
-            shape->v_dim);
+/*
+ * Add one page's values to the tile's sums. Pages that every query sees whole
+ * are taken together; else each query takes its own part.
+ */
+static void
+weigh(const struct attend *t, const struct tile *tile, uint32_t page, const float *v,
+    const float *s, float *sum)
+{
+    const struct moe_kv_shape *shape = t->a->kv.shape;
+    const struct moe_place *places = t->a->kv.places + tile->first;
+    size_t per = t->a->heads / shape->heads, dim = shape->v_dim;
+    bool whole = true;
+
+    for (size_t j = 0; j < tile->n; j++)
+        whole = whole && visible_from(t->a, places[j].pos) <= page
+            && places[j].pos >= page + MOE_KV_PAGE - 1;
+    if (whole) {
+        t->c->k->wsum_f32(sum, dim, v, s + (page - tile->begin), t->scores, MOE_KV_PAGE, dim,
+            tile->n * per);
+        return;
+    }
+    for (size_t j = 0; j < tile->n; j++) {
+        uint32_t from = visible_from(t->a, places[j].pos), to = places[j].pos + 1;
+
+        from = from > page ? from : page;
+        to = to < page + MOE_KV_PAGE ? to : page + MOE_KV_PAGE;
+        if (from < to)
+            t->c->k->wsum_f32(sum + j * per * dim, dim, v + (from - page) * dim,
+                s + j * per * t->scores + (from - tile->begin), t->scores, to - from, dim, per);
     }
 }
 
@@ -134,20 +154,27 @@ attend_job(void *ctx, size_t i, int worker)
     const struct attend *t = ctx;
     const struct moe_kv_shape *shape = t->a->kv.shape;
     const struct tile *tile = &t->tiles[i / shape->heads];
+    const struct moe_place *places = t->a->kv.places + tile->first;
     size_t head = i % shape->heads, per = t->a->heads / shape->heads;
-    float *q = t->c->own[worker].p, *s = q + TILE_ROWS * per * shape->k_dim;
+    size_t k_row = per * shape->k_dim, v_row = per * shape->v_dim;
+    float *q = t->c->own[worker].p, *sum = q + TILE_ROWS * k_row, *s = sum + TILE_ROWS * v_row;
 
     for (size_t j = 0; j < tile->n; j++)
-        memcpy(q + j * per * shape->k_dim,
-            moe_cpu_row(t->a->q, tile->first + j) + head * per * shape->k_dim,
-            per * shape->k_dim * sizeof(float));
+        memcpy(q + j * k_row, moe_cpu_row(t->a->q, tile->first + j) + head * k_row,
+            k_row * sizeof(float));
+    memset(sum, 0, tile->n * v_row * sizeof(float));
     score(t, tile, head, q, s);
-    for (size_t j = 0; j < tile->n; j++) {
-        for (size_t h = 0; h < per; h++)
-            weigh(t, tile, head, t->a->kv.places[tile->first + j].pos,
-                s + (j * per + h) * t->scores,
-                moe_cpu_row(t->a->out, tile->first + j) + (head * per + h) * shape->v_dim);
+    for (size_t j = 0; j < tile->n * per; j++)
+        share(t, tile, places[j / per].pos, s + j * t->scores);
+    for (uint32_t p = tile->begin; p < tile->end; p += MOE_KV_PAGE) {
+        struct moe_view v = { places[0].pages[p / MOE_KV_PAGE],
+            moe_backend_v_at(shape, t->a->kv.layer, head) };
+
+        weigh(t, tile, p, moe_cpu_at(v), s, sum);
     }
+    for (size_t j = 0; j < tile->n; j++)
+        memcpy(moe_cpu_row(t->a->out, tile->first + j) + head * v_row, sum + j * v_row,
+            v_row * sizeof(float));
 }
 
 void
@@ -164,7 +191,7 @@ moe_cpu_attend_run(struct moe_backend *b, const struct moe_attend *a)
     t.n_tiles = cut_tiles(a, t.tiles, &t.scores);
     for (size_t i = 0; i < t.n_tiles; i++)
         rows = t.tiles[i].n > rows ? t.tiles[i].n : rows;
-    space = TILE_ROWS * per * shape->k_dim + rows * per * t.scores;
+    space = TILE_ROWS * per * (shape->k_dim + shape->v_dim) + rows * per * t.scores;
     if (!moe_cpu_own(t.c, space * sizeof(float)))
         return;
     moe_cpu_run(t.c, t.n_tiles * shape->heads,

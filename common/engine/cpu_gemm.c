@@ -243,9 +243,7 @@ glu_strip(const struct gemm *g, const struct moe_product *p, const struct moe_ac
         float *row = both + j * width;
 
         if (w->paired) {
-            for (size_t r = 0; r < rows; r += STRIP)
-                g->c->k->silu_mul_f32(out + j * p->out.ld + r, row + 2 * r, row + 2 * r + STRIP,
-                    STRIP);
+            g->c->k->silu_mul_16(out + j * p->out.ld, row, rows / STRIP);
             continue;
         }
         add_bias(w, first, rows, row);
