@@ -17,7 +17,6 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "common/base/read.h"
 #include "common/formats/dtype.h"
 
 #pragma GCC visibility push(default)
@@ -35,10 +34,15 @@ struct moe_tensor {
 };
 
 struct moe_safet;
+struct moe_stream;              /* common/base/stream.h */
 
 /* Parse the JSON of a header; data_len = bytes after it, UINT64_MAX = unknown (a pipe). */
 int moe_safet_parse(const char *json, size_t n, uint64_t data_len, const char *name,
     struct moe_safet **out, struct moe_err *e);
+
+/* The length field at the start of a file. Errors: MOE_EFORMAT (over the limit). */
+int moe_safet_length(const unsigned char raw[8], const char *name, size_t *n,
+    struct moe_err *e);
 
 /* Read and check the header of an open file (fd stays the caller's). */
 int moe_safet_fd(int fd, const char *name, struct moe_safet **out, struct moe_err *e);
@@ -54,6 +58,9 @@ const struct moe_tensor *moe_safet_at(const struct moe_safet *s, size_t i);
 
 /* By name (binary search); NULL if there is none. */
 const struct moe_tensor *moe_safet_find(const struct moe_safet *s, const char *name);
+
+/* Tensors by name, ascending bytes: the k-th. */
+const struct moe_tensor *moe_safet_by_name(const struct moe_safet *s, size_t k);
 
 /* Tensors in the order of their data: index of the k-th. */
 size_t moe_safet_by_offset(const struct moe_safet *s, size_t k);
