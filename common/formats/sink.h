@@ -19,7 +19,8 @@ struct moe_sink_plan {
     const struct moe_tensor *tensors;   /* [n]; begin and end are ignored, given by order */
     size_t n;
     const char *const *meta;            /* as moe_safet_write() */
-    uint64_t shard_bytes;               /* new shard when tensor data would pass it; 0 = one file */
+    uint64_t shard_bytes;               /* new shard when tensor data would pass it; 0 = one
+                                         * file, which stdout and .safetensors always are */
     size_t align;                       /* of the data, >= 8 */
 };
 
@@ -44,10 +45,13 @@ struct moe_sink;
 int moe_sink_open(const char *path, bool force, const struct moe_sink_plan *plan,
     struct moe_sink **out, struct moe_err *e);
 
-/* The next n bytes of the data, in order of the plan; may cross tensors. */
+/* The next n bytes of the data, in order of the plan; may cross tensors. One thread. */
 int moe_sink_write(struct moe_sink *s, const void *p, size_t n, struct moe_err *e);
 
-/* n bytes at offset at of tensor i, in any order, threads may (not on stdout: MOE_EUNSUP). */
+/*
+ * n bytes at offset at of tensor i, each byte once, in any order, threads may
+ * (not on stdout: MOE_EUNSUP). A sink is filled by one of the two, not by both.
+ */
 int moe_sink_pwrite(struct moe_sink *s, size_t i, uint64_t at, const void *p, size_t n,
     struct moe_err *e);
 
