@@ -299,7 +299,7 @@ int
 moe_scan_uint(struct moe_scan *s, uint64_t *v, struct moe_err *e)
 {
     const char *from;
-    bool negative;
+    bool negative = false;
     int rc;
 
     skip_blanks(s);
@@ -317,8 +317,8 @@ int
 moe_scan_int(struct moe_scan *s, int64_t *v, struct moe_err *e)
 {
     const char *from;
-    uint64_t u;
-    bool negative;
+    uint64_t u = 0;
+    bool negative = false;
     int rc;
 
     skip_blanks(s);

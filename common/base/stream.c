@@ -195,13 +195,13 @@ open_direct(struct moe_stream *s)
 static int
 read_some(struct moe_stream *s, void *p, size_t n, size_t *got, struct moe_err *e)
 {
+    unsigned long long at = s->pos;
     ssize_t k;
     int rc;
 
     while ((k = read(s->fd, p, n)) < 0) {
         if (errno != EINTR)
-            return moe_err_sys(e, MOE_EIO, errno, "%s: offset %llu", s->name,
-                (unsigned long long)(s->pos + s->n));
+            return moe_err_sys(e, MOE_EIO, errno, "%s: offset %llu", s->name, at);
         if ((rc = moe_stop_check(e)) != 0)
             return rc;
     }

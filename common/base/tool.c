@@ -35,6 +35,8 @@ moe_tool_start(const char *program)
     sigemptyset(&sa.sa_mask);
     sa.sa_handler = SIG_IGN;
     (void)sigaction(SIGPIPE, &sa, NULL);
+    /* A limit on file sizes is then an error of write() like a full disk. */
+    (void)sigaction(SIGXFSZ, &sa, NULL);
     /* Without SA_RESTART a blocked read returns; a second signal ends at once. */
     sa.sa_handler = on_signal;
     sa.sa_flags = SA_RESETHAND;
