@@ -19,8 +19,9 @@ CC := clang
 endif
 CC ?= cc
 CFLAGS ?= -O2 -g
-# V=1 shows the commands; make -s shows nothing.
+# V=1 shows the commands, make -s shows nothing; WERROR=1 makes warnings errors.
 V ?= 0
+WERROR ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 silent := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
 say = $(if $(filter 1,$(V)),,@$(if $(silent),,echo "  $(1) $@";))
@@ -49,7 +50,7 @@ WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-pro
 	-Wundef -Wvla -Wwrite-strings -Wformat=2
 OURS := -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -DMOE_VERSION='"$(VERSION)"' \
 	-ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
-	$(WARN) $(MODE_$(MODE))
+	$(WARN) $(if $(filter 1,$(WERROR)),-Werror) $(MODE_$(MODE))
 # Optimise the element-wise loops of the reference kernels too.
 ISA_ref := -O3
 ISA_avx2 := -O3 -mavx2 -mfma -mf16c -mbmi2 -fno-lto
