@@ -164,8 +164,9 @@ lint: all lib	## checks of includes, symbols, style, pages and the analyser
 
 # Each object's source once more, through clang-tidy (.clang-tidy says what it looks for).
 tidy: $(PRODUCT:%.c=$B/%.tidy)
-$B/%.tidy: $B/%.o .clang-tidy
-	$(call say,TIDY) timeout 300 clang-tidy --quiet $*.c -- $(OURS) $(PKG_CFLAGS) $(call isa,$*.c)
+$B/%.tidy: $B/%.o .clang-tidy scripts/analyser.h
+	$(call say,TIDY) timeout 300 clang-tidy --quiet $*.c -- $(OURS) $(PKG_CFLAGS) $(call isa,$*.c) \
+		$(if $(filter-out common/base/err,$*),-include scripts/analyser.h) -Wno-unused-value
 	@touch $@
 
 man-lint:	## check the manual pages
