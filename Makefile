@@ -50,15 +50,18 @@ WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-pro
 	-Wundef -Wvla -Wwrite-strings -Wformat=2
 OURS := -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -DMOE_VERSION='"$(VERSION)"' \
 	-ffp-contract=off -fno-math-errno -fvisibility=hidden -fPIC -pthread \
-	$(WARN) $(if $(filter 1,$(WERROR)),-Werror) $(MODE_$(MODE))
-# Optimise the element-wise loops of the reference kernels too.
-ISA_ref := -O3
-ISA_avx2 := -O3 -mavx2 -mfma -mf16c -mbmi2 -fno-lto
-ISA_avx512 := -O3 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mbmi2 -fno-lto
-ISA_shani := -O3 -msse4.1 -msha -fno-lto
-ISA_sse42 := -O3 -msse4.2 -mpclmul -fno-lto
+	$(WARN) $(if $(filter 1,$(WERROR)),-Werror)
+# Kernels: loops at -O3 in the release, a tier's instructions by the suffix. A sanitizer takes minutes
+# over unrolled loops at that level, and the fuzzers, which are after parsers, leave kernels plain.
+OPT_release := -O3
+ISA_ref := $(OPT_$(MODE))
+ISA_avx2 := $(OPT_$(MODE)) -mavx2 -mfma -mf16c -mbmi2 -fno-lto
+ISA_avx512 := $(OPT_$(MODE)) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mfma -mf16c -mbmi2 -fno-lto
+ISA_shani := $(OPT_$(MODE)) -msse4.1 -msha -fno-lto
+ISA_sse42 := $(OPT_$(MODE)) -msse4.2 -mpclmul -fno-lto
 isa = $(ISA_$(lastword $(subst _, ,$(basename $(notdir $(1))))))
-COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(PKG_CFLAGS) $(call isa,$<) -MMD -MP
+mode = $(if $(filter fuzz:kernels/%,$(MODE):$(1)),,$(MODE_$(MODE)))
+COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(call mode,$<) $(PKG_CFLAGS) $(call isa,$<) -MMD -MP
 LIBS := $(PKG_LIBS) -lm -pthread
 
 # ---- What there is ----------------------------------------------------------
@@ -87,7 +90,7 @@ lib: $B/libmoe.a $B/libmoe.so	## build the library
 
 # Stamps that change with the flags (objects depend on it) and with the list of
 # sources (what is linked from them does), so that neither needs `make clean`.
-FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(PKG_CFLAGS) $(LDFLAGS) $(LIBS) \
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(MODE_$(MODE)) $(PKG_CFLAGS) $(LDFLAGS) $(LIBS) \
 	$(foreach v,$(sort $(filter ISA_%,$(.VARIABLES))),$($v))
 stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
 $B/flags: FORCE
