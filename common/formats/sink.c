@@ -14,8 +14,6 @@
 #include "common/base/out.h"
 #include "common/formats/sink.h"
 
-#define INDEX "model.safetensors.index.json"
-
 struct shard {
     size_t first, n;            /* tensors of the plan */
     uint64_t data;              /* bytes of data */
@@ -123,23 +121,13 @@ layout_init(struct layout *l, const struct moe_sink_plan *p, struct moe_err *e)
     return rc;
 }
 
-/* Name of shard k of a directory. */
-static void
-shard_name(const struct layout *l, size_t k, char name[static 64])
-{
-    if (l->n == 1)
-        (void)snprintf(name, 64, "model.safetensors");
-    else
-        (void)snprintf(name, 64, "model-%05zu-of-%05zu.safetensors", k + 1, l->n);
-}
-
 static int
 index_text(const struct moe_sink_plan *p, const struct layout *l, struct moe_buf *b,
     struct moe_err *e)
 {
     struct moe_jsonw w = { b, false };
     uint64_t total = 0;
-    char name[64];
+    char name[MOE_SINK_NAME];
 
     for (size_t k = 0; k < l->n; k++)
         total += l->shards[k].data;
@@ -152,7 +140,7 @@ index_text(const struct moe_sink_plan *p, const struct layout *l, struct moe_buf
     moe_jsonw_key(&w, "weight_map");
     moe_jsonw_open(&w, '{');
     for (size_t i = 0; i < p->n; i++) {
-        shard_name(l, l->shard[i], name);
+        moe_sink_name(l->shard[i], l->n, name);
         moe_jsonw_key(&w, p->tensors[i].name);
         moe_jsonw_str(&w, name, strlen(name));
     }
@@ -198,6 +186,15 @@ moe_sink_size_fini(struct moe_sink_size *s)
     *s = (struct moe_sink_size){ .files = 0 };
 }
 
+void
+moe_sink_name(size_t k, size_t n, char name[MOE_SINK_NAME])
+{
+    if (n == 1)
+        (void)snprintf(name, MOE_SINK_NAME, "model.safetensors");
+    else
+        (void)snprintf(name, MOE_SINK_NAME, "model-%05zu-of-%05zu.safetensors", k + 1, n);
+}
+
 /* ---- Shards ----------------------------------------------------------------- */
 
 static bool
@@ -215,7 +212,7 @@ open_shard(struct moe_sink *s, size_t k, struct moe_err *e)
     struct shard *d = &s->l.shards[k];
     struct moe_buf b = MOE_BUF_INIT;
     uint64_t size = d->head + d->data;
-    char name[64];
+    char name[MOE_SINK_NAME];
     int rc;
 
     if (d->done)
@@ -223,7 +220,7 @@ open_shard(struct moe_sink *s, size_t k, struct moe_err *e)
     if ((rc = shard_header(s->plan, d, &b, e)) != 0)
         goto out;
     if (s->dir != NULL) {
-        shard_name(&s->l, k, name);
+        moe_sink_name(k, s->l.n, name);
         rc = moe_outdir_file(s->dir, name, size, &d->out, e);
     } else {
         rc = moe_out_open(s->path, s->force, size, &d->out, e);
@@ -389,7 +386,7 @@ finish(struct moe_sink *s, struct moe_err *e)
             return rc;
     }
     if (s->dir != NULL && s->l.n > 1 && (rc = index_text(s->plan, &s->l, &b, e)) == 0)
-        rc = moe_outdir_put(s->dir, INDEX, b.p, b.len, e);
+        rc = moe_outdir_put(s->dir, MOE_SINK_INDEX, b.p, b.len, e);
     moe_buf_fini(&b);
     return rc;
 }

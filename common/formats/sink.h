@@ -15,6 +15,9 @@
 #include "common/base/err.h"
 #include "common/formats/safet.h"
 
+#define MOE_SINK_INDEX "model.safetensors.index.json"
+#define MOE_SINK_NAME 64
+
 struct moe_sink_plan {
     const struct moe_tensor *tensors;   /* [n]; begin and end are ignored, given by order */
     size_t n;
@@ -34,6 +37,9 @@ struct moe_sink_size {
 
 int moe_sink_size(const struct moe_sink_plan *p, struct moe_sink_size *out, struct moe_err *e);
 void moe_sink_size_fini(struct moe_sink_size *s);
+
+/* Name of file k of n in a directory. */
+void moe_sink_name(size_t k, size_t n, char name[MOE_SINK_NAME]);
 
 struct moe_sink;
 

@@ -2,8 +2,10 @@
 /*
  * Owns the opened model: asking about its tensors and reading their data.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/beneath.h"
@@ -255,6 +257,29 @@ moe_source_aux(const struct moe_source *s, const char *name, size_t limit, struc
         moe_err_at(e, "%s", s->path);
     close(fd);
     return rc;
+}
+
+int
+moe_source_aux_size(const struct moe_source *s, const char *name, uint64_t *bytes,
+    struct moe_err *e)
+{
+    struct stat st;
+    int fd;
+
+    *bytes = 0;
+    if (s->dir < 0)
+        return moe_err_set(e, MOE_ENOENT, "%s: is no directory, so has no %s", s->path, name);
+    if ((fd = moe_beneath_open(s->dir, s->path, name, e)) < 0)
+        return fd;
+    if (fstat(fd, &st) != 0) {
+        int sys = errno;
+
+        close(fd);
+        return moe_err_sys(e, MOE_EIO, sys, "%s/%s", s->path, name);
+    }
+    close(fd);
+    *bytes = (uint64_t)st.st_size;
+    return 0;
 }
 
 const char *

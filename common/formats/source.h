@@ -77,6 +77,10 @@ int moe_source_map(struct moe_source *s, size_t i, const void **p, struct moe_er
 int moe_source_aux(const struct moe_source *s, const char *name, size_t limit,
     struct moe_buf *b, struct moe_err *e);
 
+/* Size of one of them. */
+int moe_source_aux_size(const struct moe_source *s, const char *name, uint64_t *bytes,
+    struct moe_err *e);
+
 /*
  * Names of the files of a directory that go with the weights: config.json and
  * *_config.json, tokenizers and their tables, chat templates, code, licence and

@@ -90,6 +90,7 @@ check_kjv(void)
         "generation_config.json", "special_tokens_map.json", "tokenizer.json",
         "tokenizer_config.json", NULL };
     size_t n = 0, same = 0;
+    uint64_t bytes;
     const void *p;
     char piece[64];
 
@@ -105,6 +106,9 @@ check_kjv(void)
         n++;
     }
     tap_ok(n == 6 && same == 6, "the files that go with it");
+    tap_ok(moe_source_aux_size(s, "config.json", &bytes, &err) == 0 &&
+        moe_source_aux(s, "config.json", 1 << 20, &b, &err) == 0 && b.len == bytes, "its size");
+    tap_is_int(moe_source_aux_size(s, "nothing", &bytes, &err), MOE_ENOENT, "of nothing");
     tap_is_int(moe_source_aux(s, "heldout.txt", 16, &b, &err), MOE_ELIMIT, "a limit: %s", err.text);
     tap_is_int(moe_source_aux(s, "../README.md", 1 << 20, &b, &err), MOE_EFORMAT, "beneath: %s",
         err.text);
