@@ -47,7 +47,9 @@ compile(const char *p, size_t n, const char *name, pcre2_code **out, struct moe_
         unsigned char text[128];
 
         pcre2_get_error_message(why, text, sizeof(text));
-        return moe_err_set(e, MOE_EFORMAT, "%s: pattern: %s", name, (const char *)text);
+        return moe_err_set(e,
+            why == PCRE2_ERROR_UNKNOWN_UNICODE_PROPERTY ? MOE_EUNSUP : MOE_EFORMAT,
+            "%s: pattern: %s", name, (const char *)text);
     }
     /* Without a JIT the interpreter does the same work. */
     (void)pcre2_jit_compile(*out, PCRE2_JIT_COMPLETE);
@@ -69,7 +71,7 @@ moe_regex_compile(const char *p, size_t n, const char *name, struct moe_regex **
         rc = moe_err_set(e, MOE_ENOMEM, "%s: out of memory", name);
         goto out;
     }
-    if ((rc = compile(b.p, b.len, name, &r->code, e)) != 0)
+    if ((rc = compile(b.len == 0 ? "" : b.p, b.len, name, &r->code, e)) != 0)
         goto out;
     *out = r;
     r = NULL;
@@ -82,10 +84,12 @@ out:
 int
 moe_regex_literal(const char *p, size_t n, struct moe_regex **out, struct moe_err *e)
 {
-    struct moe_regex *r = calloc(1, sizeof(*r));
+    struct moe_regex *r;
 
+    if (n == 0)
+        return moe_regex_compile(p, 0, "", out, e);
     *out = NULL;
-    if (r != NULL)
+    if ((r = calloc(1, sizeof(*r))) != NULL)
         moe_buf_add(&r->literal, p, n);
     if (r == NULL || r->literal.bad) {
         free(r);
@@ -175,8 +179,7 @@ search(struct moe_regex_run *run, size_t *from, size_t *to, struct moe_err *e)
     int rc;
 
     if (r->code == NULL) {
-        const char *p = r->literal.len == 0 ? NULL
-            : memmem(run->p + run->at, run->n - run->at, r->literal.p, r->literal.len);
+        const char *p = memmem(run->p + run->at, run->n - run->at, r->literal.p, r->literal.len);
 
         if (p == NULL)
             return 0;

@@ -3,17 +3,16 @@
  * Owns the rewriting of patterns into PCRE2's syntax. It reads just enough to
  * know atoms, groups, classes and quantifiers apart; what the two engines read
  * differently is rewritten or refused, all else goes through as it is.
- *
- * U+1171E, which became Mc in Unicode 15, stays in \p{Mn} as well.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <utf8proc.h>
 
 #include "common/base/utf8.h"
 #include "common/engine/regex.h"
+#include "common/engine/regex_class.h"
 #include "common/engine/regex_syntax.h"
-#include "common/engine/unicode.h"
 
 #define NO_ATOM SIZE_MAX
 
@@ -24,26 +23,9 @@ struct state {
     struct moe_err *e;
     size_t atom;        /* where in out the last atom begins */
     int depth;
-    struct { size_t at; int extra; } group[MOE_REGEX_MAX_DEPTH + 1];
+    struct { size_t at; int extra; bool caseless; } group[MOE_REGEX_MAX_DEPTH + 1];
+    char last;          /* the literal just before, for pairs that fold to one character */
 };
-
-/* White space as Unicode has it; PCRE2's \s has U+180E as well. */
-static const char SPACE[] =
-    "\\x{9}-\\x{d} \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"
-    "\\x{205f}\\x{3000}";
-static const char NOT_SPACE[] =
-    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}"
-    "\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}"
-    "\\x{2060}-\\x{2fff}\\x{3001}-\\x{d7ff}\\x{e000}-\\x{10ffff}";
-
-/* What \w has beside letters, marks and numbers: letters in circles and squares. */
-static const char WORD_SYMBOLS[] =
-    "\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
-
-/* Categories that only grew: adding their new members makes them right. */
-static const char CATEGORIES[] =
-    " L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So"
-    " Z Zs Zl Zp Cc Cf Co ";
 
 static int
 unsupported(struct state *s, const char *what)
@@ -67,56 +49,11 @@ next_is(const struct state *s, const char *text)
 
 /* ---- Classes ------------------------------------------------------------------ */
 
-/* Append range u to the open range [*from, *to], or write that and open u. */
-static void
-extend(struct moe_buf *out, uint32_t *from, uint32_t *to, uint32_t u_from, uint32_t u_to)
-{
-    if (*from <= *to && u_from == *to + 1) {
-        *to = u_to;
-        return;
-    }
-    if (*from <= *to)
-        moe_buf_fmt(out, "\\x{%x}-\\x{%x}", (unsigned)*from, (unsigned)*to);
-    *from = u_from;
-    *to = u_to;
-}
-
-/* Members of a general category, for the inside of a class. */
-static void
-category(struct moe_buf *out, const char *name)
-{
-    uint32_t from = 1, to = 0;
-
-    moe_buf_fmt(out, "\\p{%s}", name);
-    for (size_t i = 0; i < moe_unicode_newer_n; i++) {
-        const struct moe_unicode_newer *u = &moe_unicode_newer[i];
-
-        if (memcmp(u->category, name, strlen(name)) == 0)
-            extend(out, &from, &to, u->from, u->to);
-    }
-    extend(out, &from, &to, UINT32_MAX, UINT32_MAX);
-}
-
-static void
-script(struct moe_buf *out, const char *name)
-{
-    uint32_t from = 1, to = 0;
-
-    moe_buf_fmt(out, "\\p{sc:%s}", name);
-    for (size_t i = 0; i < moe_unicode_script_n; i++) {
-        const struct moe_unicode_script *u = &moe_unicode_script[i];
-
-        if (strcmp(u->script, name) == 0)
-            extend(out, &from, &to, u->from, u->to);
-    }
-    extend(out, &from, &to, UINT32_MAX, UINT32_MAX);
-}
-
 /* \p{NAME} after the p; *no becomes true for \p{^NAME}. */
 static int
 property(struct state *s, struct moe_buf *out, bool *no)
 {
-    char name[32], listed[40];
+    char name[32];
     size_t n = 0;
 
     if (s->p == s->end || *s->p != '{')
@@ -137,16 +74,7 @@ property(struct state *s, struct moe_buf *out, bool *no)
     if (s->p == s->end || *s->p != '}' || n == 0)
         return bad(s, "\\p{ without a name and }");
     s->p++;
-    listed[0] = ' ';
-    memcpy(listed + 1, name, n);
-    memcpy(listed + 1 + n, " ", 2);
-    if (strstr(CATEGORIES, listed) != NULL)
-        category(out, name);
-    else if (n > 2 && name[0] >= 'A' && name[0] <= 'Z' && strcmp(name, "Any") != 0)
-        script(out, name);      /* PCRE2 refuses the names it does not know */
-    else
-        return unsupported(s, "this property");
-    return 0;
+    return moe_regex_class_property(out, name) ? 0 : unsupported(s, "this property");
 }
 
 /*
@@ -154,7 +82,7 @@ property(struct state *s, struct moe_buf *out, bool *no)
  * meant. *done is false when the letter stands for no class.
  */
 static int
-class_escape(struct state *s, struct moe_buf *out, bool *no, bool *done)
+class_escape(struct state *s, struct moe_buf *out, bool inside, bool *no, bool *done)
 {
     char c = *s->p;
 
@@ -167,20 +95,15 @@ class_escape(struct state *s, struct moe_buf *out, bool *no, bool *done)
         return property(s, out, no);
     case 'd':
     case 'D':
-        category(out, "Nd");
+        moe_regex_class_digit(out);
         break;
     case 's':
     case 'S':
-        moe_buf_str(out, SPACE);
+        moe_regex_class_space(out, false);
         break;
     case 'w':
     case 'W':
-        category(out, "L");
-        category(out, "M");
-        category(out, "Nd");
-        category(out, "Nl");
-        category(out, "Pc");
-        moe_buf_str(out, WORD_SYMBOLS);
+        moe_regex_class_word(out, inside);
         break;
     default:
         *done = false;
@@ -188,6 +111,27 @@ class_escape(struct state *s, struct moe_buf *out, bool *no, bool *done)
     }
     s->p++;
     return 0;
+}
+
+static const char FOLDS[] = "a caseless text that one character can stand for";
+
+/*
+ * Without case Oniguruma also matches one character for two, such as ß for ss;
+ * PCRE2 does not.
+ */
+static bool
+folds(const struct state *s, uint32_t c)
+{
+    static const char pairs[] = "ss ff fi fl st";
+    char pair[3] = { (char)(s->last | 0x20), (char)((char)c | 0x20), '\0' };
+    utf8proc_int32_t out[4];
+    int bounds = UTF8PROC_BOUNDCLASS_START;
+
+    if (!s->group[s->depth].caseless)
+        return false;
+    if (c < 0x80)
+        return s->last != '\0' && pair[1] != ' ' && strstr(pairs, pair) != NULL;
+    return utf8proc_decompose_char((utf8proc_int32_t)c, out, 4, UTF8PROC_CASEFOLD, &bounds) > 1;
 }
 
 /* Code point of n hexadecimal digits at s->p (n = 0: up to a brace). */
@@ -209,6 +153,8 @@ hex(struct state *s, int n)
         return bad(s, "no code point after \\x or \\u");
     if (n == 2 && v > 0x7f)
         return unsupported(s, "a raw byte");
+    if (v >= 0x80 && folds(s, v))
+        return unsupported(s, FOLDS);
     moe_buf_fmt(s->out, "\\x{%x}", (unsigned)v);
     return 0;
 }
@@ -253,7 +199,7 @@ whole_class(struct state *s, bool *done)
 {
     struct moe_buf in = MOE_BUF_INIT;
     bool no;
-    int rc = class_escape(s, &in, &no, done);
+    int rc = class_escape(s, &in, false, &no, done);
 
     if (rc == 0 && *done) {
         moe_buf_str(s->out, no ? "[^" : "[");
@@ -276,7 +222,7 @@ member_escape(struct state *s)
     if (s->p == s->end)
         return bad(s, "ends with a backslash");
     if (*s->p == 'S') {
-        moe_buf_str(s->out, NOT_SPACE);
+        moe_regex_class_space(s->out, true);
         s->p++;
         return 0;
     }
@@ -285,7 +231,7 @@ member_escape(struct state *s)
         s->p++;
         return 0;
     }
-    rc = class_escape(s, &in, &no, &done);
+    rc = class_escape(s, &in, true, &no, &done);
     if (rc == 0 && done && no)
         rc = unsupported(s, "a complement inside a class");
     else if (rc == 0 && done)
@@ -301,6 +247,7 @@ static int
 class(struct state *s)
 {
     bool first = true;
+    uint32_t u = 0;
     int rc;
 
     moe_buf_byte(s->out, '[');
@@ -314,6 +261,8 @@ class(struct state *s)
             return unsupported(s, "a class inside a class");
         if (next_is(s, "&&"))
             return unsupported(s, "an intersection of classes");
+        if (moe_utf8_get(s->p, (size_t)(s->end - s->p), &u) > 1 && folds(s, u))
+            return unsupported(s, FOLDS);
         s->p++;
         if (c == '\\') {
             if ((rc = member_escape(s)) != 0)
@@ -341,6 +290,7 @@ open_group(struct state *s, const char *text)
     s->depth++;
     s->group[s->depth].at = s->out->len;
     s->group[s->depth].extra = 0;
+    s->group[s->depth].caseless = s->group[s->depth - 1].caseless;
     s->atom = NO_ATOM;
     moe_buf_str(s->out, text);
     return 0;
@@ -350,6 +300,7 @@ open_group(struct state *s, const char *text)
 static int
 options(struct state *s)
 {
+    bool caseless = s->group[s->depth].caseless, on = true;
     char flags[8];
     size_t n = 0;
     int rc;
@@ -359,6 +310,10 @@ options(struct state *s)
 
         if ((c != 'i' && c != 'm' && c != '-') || n + 1 == sizeof(flags))
             return unsupported(s, "this group or option");
+        if (c == '-')
+            on = false;
+        if (c == 'i')
+            caseless = on;
         flags[n++] = c == 'm' ? 's' : c;
     }
     flags[n] = '\0';
@@ -372,6 +327,7 @@ options(struct state *s)
         s->atom = NO_ATOM;
         moe_buf_str(s->out, "(?");
     }
+    s->group[s->depth].caseless = caseless;
     moe_buf_fmt(s->out, "%s:", flags);
     return 0;
 }
@@ -396,6 +352,13 @@ group(struct state *s)
             return bad(s, "(?< without >");
         s->p = close + 1;
         return open_group(s, "(?:");
+    }
+    if (next_is(s, "?#")) {
+        close = memchr(s->p, ')', (size_t)(s->end - s->p));
+        if (close == NULL)
+            return bad(s, "(?# without )");
+        s->p = close + 1;
+        return 0;
     }
     if (next_is(s, "?")) {
         s->p++;
@@ -524,11 +487,31 @@ escape(struct state *s)
 }
 
 static int
+literal(struct state *s)
+{
+    uint32_t c = 0;
+    size_t n = moe_utf8_get(s->p, (size_t)(s->end - s->p), &c);
+
+    if (n == 0)
+        return bad(s, "not UTF-8");
+    if (folds(s, c))
+        return unsupported(s, FOLDS);
+    s->atom = s->out->len;
+    s->last = c < 0x80 ? (char)c : '\0';
+    moe_buf_add(s->out, s->p, n);
+    s->p += n;
+    return 0;
+}
+
+static int
 one(struct state *s)
 {
-    size_t n;
+    char c = *s->p;
 
-    switch (*s->p) {
+    if (c == '\0' || strchr("\\[(){*+?|", c) == NULL)
+        return literal(s);
+    s->last = '\0';
+    switch (c) {
     case '\\':
         s->p++;
         return escape(s);
@@ -548,16 +531,9 @@ one(struct state *s)
     case '+':
     case '?':
         return quantifier(s);
-    case '|':
+    default:
         s->atom = NO_ATOM;
         moe_buf_byte(s->out, *s->p++);
-        return 0;
-    default:
-        s->atom = s->out->len;
-        if ((n = moe_utf8_len(s->p, (size_t)(s->end - s->p))) == 0)
-            return bad(s, "not UTF-8");
-        moe_buf_add(s->out, s->p, n);
-        s->p += n;
         return 0;
     }
 }

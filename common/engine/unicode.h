@@ -23,7 +23,8 @@ extern const size_t moe_unicode_script_n;
 
 /*
  * Code points younger than Unicode 9 that a newer normaliser reorders, takes
- * apart or puts together: the reference leaves them alone.
+ * apart or puts together, and U+11A7, which utf8proc drops after a Hangul
+ * syllable: the reference leaves them alone.
  */
 struct moe_unicode_inert { uint32_t from, to; };
 
