@@ -109,13 +109,38 @@ no_token(struct moe_err *e, const char *p, size_t n)
     return moe_err_set(e, MOE_EFORMAT, "\"%.*s\" is no token", (int)(n < 80 ? n : 80), p);
 }
 
+/* The id of two texts together. */
+static int
+find_joined(const struct moe_bpe *b, const char *left, size_t n_left, const char *right,
+    size_t n_right, uint32_t *id, struct moe_err *e)
+{
+    char room[256];
+    struct moe_buf joined = MOE_BUF_INIT;
+    const char *p = room;
+    int rc = 0;
+
+    if (n_left < sizeof(room) && n_right < sizeof(room) - n_left) {
+        memcpy(room, left, n_left);
+        memcpy(room + n_left, right, n_right);
+    } else {
+        moe_buf_add(&joined, left, n_left);
+        moe_buf_add(&joined, right, n_right);
+        p = joined.p;
+    }
+    if (joined.bad)
+        rc = moe_err_set(e, MOE_ENOMEM, "out of memory");
+    else if ((*id = moe_vocab_find(b->vocab, p, n_left + n_right)) == NONE)
+        rc = no_token(e, p, n_left + n_right);
+    moe_buf_fini(&joined);
+    return rc;
+}
+
 int
 moe_bpe_add(struct moe_bpe *b, const char *left, size_t n_left, const char *right, size_t n_right,
     struct moe_err *e)
 {
-    uint32_t l = moe_vocab_find(b->vocab, left, n_left);
-    uint32_t r = moe_vocab_find(b->vocab, right, n_right), whole;
-    struct moe_buf joined = MOE_BUF_INIT;
+    uint32_t l = moe_vocab_find(b->vocab, left, n_left), whole;
+    uint32_t r = moe_vocab_find(b->vocab, right, n_right);
     struct moe_bpe_pair *s;
     int rc;
 
@@ -123,13 +148,7 @@ moe_bpe_add(struct moe_bpe *b, const char *left, size_t n_left, const char *righ
         return moe_err_set(e, MOE_ELIMIT, "more than %zu merges", MOE_BPE_MAX_MERGES);
     if (l == NONE || r == NONE)
         return l == NONE ? no_token(e, left, n_left) : no_token(e, right, n_right);
-    moe_buf_add(&joined, left, n_left);
-    moe_buf_add(&joined, right, n_right);
-    whole = joined.bad ? NONE : moe_vocab_find(b->vocab, joined.p, joined.len);
-    rc = joined.bad ? moe_err_set(e, MOE_ENOMEM, "out of memory")
-        : whole == NONE ? no_token(e, joined.p, joined.len) : 0;
-    moe_buf_fini(&joined);
-    if (rc != 0)
+    if ((rc = find_joined(b, left, n_left, right, n_right, &whole, e)) != 0)
         return rc;
     if (b->n_merges >= b->n_slots / 2 && (rc = grow(b, e)) != 0)
         return rc;

@@ -46,51 +46,47 @@ same(const struct moe_vocab *v, uint32_t id, const char *p, size_t n)
     return v->tok[id].len == n && (n == 0 || memcmp(v->text.p + v->tok[id].at, p, n) == 0);
 }
 
-/* The slot of a text, or the free one where it belongs; NULL: too many probes. */
-static uint32_t *
-find_slot(const struct moe_vocab *v, const char *p, size_t n)
+/* The slot of a text with hash h, or the free one where it belongs; NULL: too many probes. */
+static struct moe_vocab_slot *
+find_slot(const struct moe_vocab *v, const char *p, size_t n, uint32_t h)
 {
-    uint32_t mask = v->n_slots - 1, at = hash(p, n) & mask;
+    uint32_t mask = v->n_slots - 1;
 
-    for (int i = 0; i < MOE_VOCAB_MAX_PROBES; i++) {
-        uint32_t *s = &v->slot[at];
+    for (uint32_t i = 0; i < MOE_VOCAB_MAX_PROBES; i++) {
+        struct moe_vocab_slot *s = &v->slot[(h + i) & mask];
 
-        if (*s == MOE_VOCAB_NONE || same(v, *s, p, n))
+        if (s->id == MOE_VOCAB_NONE || (s->hash == h && same(v, s->id, p, n)))
             return s;
-        at = (at + 1) & mask;
     }
     return NULL;
 }
 
-static bool
+static int
 grow_slots(struct moe_vocab *v, struct moe_err *e)
 {
-    struct moe_vocab big = *v;
+    uint32_t n = v->n_slots == 0 ? (uint32_t)FIRST_SLOTS : 2 * v->n_slots;
+    struct moe_vocab_slot *slot = malloc(n * sizeof(*slot));
 
-    big.n_slots = v->n_slots == 0 ? (uint32_t)FIRST_SLOTS : 2 * v->n_slots;
-    big.slot = malloc(big.n_slots * sizeof(*big.slot));
-    if (big.slot == NULL) {
-        moe_err_set(e, MOE_ENOMEM, "out of memory");
-        return false;
-    }
-    memset(big.slot, 0xff, big.n_slots * sizeof(*big.slot));
+    if (slot == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "out of memory");
+    memset(slot, 0xff, n * sizeof(*slot));
     for (uint32_t i = 0; i < v->n_slots; i++) {
-        uint32_t id = v->slot[i], *s;
+        uint32_t at = v->slot[i].hash, tries = 0;
 
-        if (id == MOE_VOCAB_NONE)
+        if (v->slot[i].id == MOE_VOCAB_NONE)
             continue;
-        s = find_slot(&big, v->text.p + v->tok[id].at, v->tok[id].len);
-        if (s == NULL) {
-            free(big.slot);
-            moe_err_set(e, MOE_ELIMIT, "too many tokens share a hash");
-            return false;
+        while (slot[at & (n - 1)].id != MOE_VOCAB_NONE && tries++ < MOE_VOCAB_MAX_PROBES)
+            at++;
+        if (tries > MOE_VOCAB_MAX_PROBES) {
+            free(slot);
+            return moe_err_set(e, MOE_ELIMIT, "too many tokens share a hash");
         }
-        *s = id;
+        slot[at & (n - 1)] = v->slot[i];
     }
     free(v->slot);
-    v->slot = big.slot;
-    v->n_slots = big.n_slots;
-    return true;
+    v->slot = slot;
+    v->n_slots = n;
+    return 0;
 }
 
 static bool
@@ -116,7 +112,9 @@ int
 moe_vocab_add(struct moe_vocab *v, const char *p, size_t n, uint64_t id, uint64_t max_ids,
     struct moe_err *e)
 {
-    uint32_t *s;
+    uint32_t h = hash(p, n);
+    struct moe_vocab_slot *s;
+    int rc;
 
     if (id >= max_ids || id >= MOE_VOCAB_NONE)
         return moe_err_set(e, MOE_ELIMIT, "id %llu is too large", (unsigned long long)id);
@@ -126,11 +124,11 @@ moe_vocab_add(struct moe_vocab *v, const char *p, size_t n, uint64_t id, uint64_
         return moe_err_set(e, MOE_ENOMEM, "out of memory");
     if (v->tok[id].at != MOE_VOCAB_NONE)
         return moe_err_set(e, MOE_EFORMAT, "id %llu has two tokens", (unsigned long long)id);
-    if (v->used >= v->n_slots / 2 && !grow_slots(v, e))
-        return e == NULL ? MOE_ENOMEM : e->code;
-    if ((s = find_slot(v, p, n)) == NULL)
+    if (v->used >= v->n_slots / 2 && (rc = grow_slots(v, e)) != 0)
+        return rc;
+    if ((s = find_slot(v, p, n, h)) == NULL)
         return moe_err_set(e, MOE_ELIMIT, "too many tokens share a hash");
-    if (*s != MOE_VOCAB_NONE)
+    if (s->id != MOE_VOCAB_NONE)
         return moe_err_set(e, MOE_EFORMAT, "token \"%.*s\" is there twice",
             (int)(n < 80 ? n : 80), p);
     v->tok[id] = (struct moe_vocab_text){ (uint32_t)v->text.len, (uint32_t)n };
@@ -139,7 +137,7 @@ moe_vocab_add(struct moe_vocab *v, const char *p, size_t n, uint64_t id, uint64_
         v->tok[id].at = MOE_VOCAB_NONE;
         return moe_err_set(e, MOE_ENOMEM, "out of memory");
     }
-    *s = (uint32_t)id;
+    *s = (struct moe_vocab_slot){ (uint32_t)id, h };
     v->used++;
     if (v->n <= id)
         v->n = (uint32_t)id + 1;
@@ -149,9 +147,9 @@ moe_vocab_add(struct moe_vocab *v, const char *p, size_t n, uint64_t id, uint64_
 uint32_t
 moe_vocab_find(const struct moe_vocab *v, const char *p, size_t n)
 {
-    const uint32_t *s = v->n_slots == 0 ? NULL : find_slot(v, p, n);
+    const struct moe_vocab_slot *s = v->n_slots == 0 ? NULL : find_slot(v, p, n, hash(p, n));
 
-    return s == NULL ? MOE_VOCAB_NONE : *s;
+    return s == NULL ? MOE_VOCAB_NONE : s->id;
 }
 
 bool

@@ -18,12 +18,14 @@
 #define MOE_VOCAB_MAX_PROBES 4096
 
 struct moe_vocab_text { uint32_t at, len; };    /* at == MOE_VOCAB_NONE: no such id */
+struct moe_vocab_slot { uint32_t id, hash; };   /* id == MOE_VOCAB_NONE: free */
 
 struct moe_vocab {
     struct moe_buf text;
     struct moe_vocab_text *tok;     /* by id */
     uint32_t n, cap;                /* one more than the highest id; room in tok */
-    uint32_t *slot, n_slots, used;  /* ids, open addressing, a power of two */
+    struct moe_vocab_slot *slot;    /* open addressing */
+    uint32_t n_slots, used;         /* a power of two; how many hold an id */
 };
 
 #define MOE_VOCAB_INIT { MOE_BUF_INIT, NULL, 0, 0, NULL, 0, 0 }
