@@ -179,7 +179,7 @@ format:	## rewrite the sources with clang-format
 	$(Q)clang-format -i $$(git ls-files '*.c')
 
 # ---- Install: what is installed, once, for both directions ------------------
-PUBLIC := $(addprefix common/,base/err.h base/buf.h base/read.h formats/dtype.h formats/safet.h)
+PUBLIC := $(addprefix common/,base/err.h base/buf.h formats/dtype.h formats/safet.h)
 page = $(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 INSTALLED := $(TOOLS:%=$(BINDIR)/%) $(TOOLS:%=$(BASHDIR)/%) $(foreach m,$(MANS),$(call page,$m)) \
 	$(addprefix $(INCDIR)/moe/,$(notdir $(PUBLIC))) $(LIBDIR)/pkgconfig/libmoe.pc \
