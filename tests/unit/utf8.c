@@ -53,6 +53,7 @@ main(void)
     is_shown("a\n\x1b[31m", "a\\x0a\\x1b[31m", "control characters are shown as such");
     is_shown("\xc2\x9b\x7f", "\\xc2\\x9b\\x7f", "those of Latin-1 too");
     is_shown("\xe2\x80\xae" "gpj", "\\xe2\\x80\\xaegpj", "no turn of the direction");
-    is_shown("\xc3\xa9\xff\xe6\x9d\x83", "\xc3\xa9\\xff\xe6\x9d\x83", "other characters as they are");
+    is_shown("\xc3\xa9\xff\xe6\x9d\x83", "\xc3\xa9\\xff\xe6\x9d\x83",
+        "other characters as they are");
     return tap_done();
 }
