@@ -35,8 +35,8 @@ static const struct moe_opt opts[] = {
 };
 
 static const char *const usage[] = {
-    "sum [--tensors] [--json] [-qz] [-j N] [FILE | DIR ...]",
-    "check [--status] [--ignore-missing] [--json] [-qz] [-j N] [LIST ...]",
+    "sum [-qz] [-j N] [--json] [--tensors] [FILE | DIR ...]",
+    "check [-qz] [-j N] [--status] [--ignore-missing] [LIST ...]",
     NULL,
 };
 
