@@ -4,6 +4,7 @@
  * does not look for duplicate keys. Nothing here recurses: open containers are
  * marks in two arrays of fixed length.
  */
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -162,7 +163,8 @@ string(struct moe_scan *s, struct moe_buf *text, struct moe_err *e)
         size_t k;
 
         while (s->p < s->end && *s->p != '"' && *s->p != '\\' && (unsigned char)*s->p >= 0x20) {
-            if ((k = moe_utf8_len(s->p, (size_t)(s->end - s->p))) == 0)
+            k = (unsigned char)*s->p < 0x80 ? 1 : moe_utf8_len(s->p, (size_t)(s->end - s->p));
+            if (k == 0)
                 return moe_scan_fail(s, e, "not UTF-8");
             s->p += k;
         }
@@ -451,12 +453,30 @@ moe_scan_null(struct moe_scan *s, struct moe_err *e)
     return literal(s, "null") ? 0 : moe_scan_fail(s, e, "null is expected");
 }
 
+/* Pass a number; only long ones and those with an exponent can leave the doubles. */
+static int
+skip_number(struct moe_scan *s, struct moe_err *e)
+{
+    const char *from = s->p;
+    bool whole;
+    double v;
+    size_t n;
+    int rc;
+
+    if ((rc = number(s, &whole, e)) != 0)
+        return rc;
+    n = (size_t)(s->p - from);
+    if (n < DBL_MAX_10_EXP && (whole || (!memchr(from, 'e', n) && !memchr(from, 'E', n))))
+        return 0;
+    s->p = from;
+    return moe_scan_real(s, &v, e);
+}
+
 /* Pass a value; a container is only entered. */
 static int
 skip_one(struct moe_scan *s, struct moe_err *e)
 {
     enum moe_scan_kind kind;
-    double real;
     bool truth;
     int rc;
 
@@ -466,7 +486,7 @@ skip_one(struct moe_scan *s, struct moe_err *e)
     case MOE_SCAN_NULL: return moe_scan_null(s, e);
     case MOE_SCAN_FALSE:
     case MOE_SCAN_TRUE: return moe_scan_bool(s, &truth, e);
-    case MOE_SCAN_NUMBER: return moe_scan_real(s, &real, e);
+    case MOE_SCAN_NUMBER: return skip_number(s, e);
     case MOE_SCAN_STRING: return string(s, NULL, e);
     default: return moe_scan_enter(s, kind, e);
     }

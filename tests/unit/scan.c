@@ -154,6 +154,9 @@ numbers(void)
     real("1e-400", 0);
     real("1.7976931348623157e308", 1.7976931348623157e308);
     real("0.1", 0.1);
+    memset(big, '9', sizeof(big));
+    tap_is_int(check(big, 308, NULL), 0, "as many digits as a double has");
+    tap_is_int(check(big, 310, NULL), MOE_EFORMAT, "more");
     memset(big, '0', sizeof(big));
     memcpy(big, "0.", 2);
     memcpy(big + 390, "125e388", 8);
