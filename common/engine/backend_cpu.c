@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the processor as a device: its memory, its space for running operations
- * and the operations that go element by element. Products are in cpu_gemm.c,
- * keys, values and attention in cpu_attend.c.
+ * Owns the processor as a device: its memory and the operations that go element
+ * by element. Products are in cpu_gemm.c, keys, values and attention in
+ * cpu_attend.c, working space and threads in cpu_device.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,62 +10,6 @@
 #include "common/base/num.h"
 #include "common/engine/backend_cpu.h"
 #include "common/engine/cpu_device.h"
-
-#define LITTLE 20000    /* operations not worth waking workers for */
-
-static bool
-space_grow(struct moe_cpu *c, struct moe_cpu_space *s, size_t bytes)
-{
-    uint64_t cap;
-    void *p;
-
-    if (bytes <= s->cap)
-        return true;
-    if (!moe_num_align(bytes, 4096, &cap) || (p = aligned_alloc(64, cap)) == NULL) {
-        if (c->failed.code == 0)
-            moe_err_set(&c->failed, MOE_ENOMEM, "working space: out of memory");
-        return false;
-    }
-    free(s->p);
-    s->p = p;
-    s->cap = cap;
-    return true;
-}
-
-void *
-moe_cpu_shared(struct moe_cpu *c, size_t bytes)
-{
-    return space_grow(c, &c->shared, bytes) ? c->shared.p : NULL;
-}
-
-bool
-moe_cpu_own(struct moe_cpu *c, size_t bytes)
-{
-    for (int w = 0; w < c->workers; w++) {
-        if (!space_grow(c, &c->own[w], bytes))
-            return false;
-    }
-    return true;
-}
-
-void
-moe_cpu_run(struct moe_cpu *c, size_t jobs, size_t work, moe_pool_fn *fn, void *ctx)
-{
-    if (c->pool == NULL || jobs == 1 || work < LITTLE) {
-        for (size_t i = 0; i < jobs; i++)
-            fn(ctx, i, 0);
-        return;
-    }
-    moe_pool_run(c->pool, jobs, fn, ctx);
-}
-
-size_t
-moe_cpu_pieces(const struct moe_cpu *c, size_t n, size_t grain)
-{
-    size_t most = 4 * (size_t)c->workers, pieces = (n + grain - 1) / grain;
-
-    return pieces < 1 ? 1 : pieces < most ? pieces : most;
-}
 
 static void
 cpu_free(struct moe_backend *b)
@@ -171,8 +115,8 @@ run_rows(struct job *j, size_t cost, moe_pool_fn *fn)
 {
     if (j->c->failed.code != 0 || j->n == 0)
         return;
-    j->pieces = moe_cpu_pieces(j->c, j->n, 1);
-    moe_cpu_run(j->c, j->pieces, j->n * cost, fn, j);
+    j->pieces = moe_cpu_device_pieces(j->c, j->n, 1);
+    moe_cpu_device_run(j->c, j->pieces, j->n * cost, fn, j);
 }
 
 static void

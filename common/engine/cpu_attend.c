@@ -186,14 +186,14 @@ moe_cpu_attend_run(struct moe_backend *b, const struct moe_attend *a)
 
     if (t.c->failed.code != 0 || a->kv.n == 0)
         return;
-    if ((t.tiles = moe_cpu_shared(t.c, a->kv.n * sizeof(*t.tiles))) == NULL)
+    if ((t.tiles = moe_cpu_device_shared(t.c, a->kv.n * sizeof(*t.tiles))) == NULL)
         return;
     t.n_tiles = cut_tiles(a, t.tiles, &t.scores);
     for (size_t i = 0; i < t.n_tiles; i++)
         rows = t.tiles[i].n > rows ? t.tiles[i].n : rows;
     space = TILE_ROWS * per * (shape->k_dim + shape->v_dim) + rows * per * t.scores;
-    if (!moe_cpu_own(t.c, space * sizeof(float)))
+    if (!moe_cpu_device_own(t.c, space * sizeof(float)))
         return;
-    moe_cpu_run(t.c, t.n_tiles * shape->heads,
+    moe_cpu_device_run(t.c, t.n_tiles * shape->heads,
         a->kv.n * a->heads * t.scores * (shape->k_dim + shape->v_dim), attend_job, &t);
 }

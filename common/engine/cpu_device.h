@@ -43,15 +43,15 @@ moe_cpu_row(struct moe_rows r, size_t j)
 }
 
 /* At least `bytes` of 64-byte aligned space; NULL: failed has been set. */
-void *moe_cpu_shared(struct moe_cpu *c, size_t bytes);
+void *moe_cpu_device_shared(struct moe_cpu *c, size_t bytes);
 /* The same for each worker, to be found in c->own[w].p. */
-bool moe_cpu_own(struct moe_cpu *c, size_t bytes);
+bool moe_cpu_device_own(struct moe_cpu *c, size_t bytes);
 
 /* Run jobs, on the calling thread alone when `work` (about flops) is too little to share. */
-void moe_cpu_run(struct moe_cpu *c, size_t jobs, size_t work, moe_pool_fn *fn, void *ctx);
+void moe_cpu_device_run(struct moe_cpu *c, size_t jobs, size_t work, moe_pool_fn *fn, void *ctx);
 
 /* Jobs of at least `grain` rows each for n rows. */
-size_t moe_cpu_pieces(const struct moe_cpu *c, size_t n, size_t grain);
+size_t moe_cpu_device_pieces(const struct moe_cpu *c, size_t n, size_t grain);
 
 void moe_cpu_gemm_run(struct moe_backend *b, const struct moe_product *p, size_t count,
     enum moe_arith arith);

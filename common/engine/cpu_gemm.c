@@ -145,7 +145,7 @@ round_rows(void *ctx, size_t i, int w)
 {
     const struct gemm *g = ctx;
     const struct source *s = &g->sources[0];
-    size_t pieces = moe_cpu_pieces(g->c, s->n, 4), groups = s->cols / s->group;
+    size_t pieces = moe_cpu_device_pieces(g->c, s->n, 4), groups = s->cols / s->group;
     size_t begin = s->n * i / pieces, end = s->n * (i + 1) / pieces;
 
     (void)w;
@@ -162,9 +162,10 @@ round_all(struct gemm *g)
     for (size_t i = 0; i < g->n_sources; i++)
         work += 4 * g->sources[i].n * g->sources[i].cols;
     if (g->n_sources == 1)
-        moe_cpu_run(g->c, moe_cpu_pieces(g->c, g->sources[0].n, 4), work, round_rows, g);
+        moe_cpu_device_run(g->c, moe_cpu_device_pieces(g->c, g->sources[0].n, 4), work,
+            round_rows, g);
     else if (g->n_sources > 1)
-        moe_cpu_run(g->c, g->n_sources, work, round_source, g);
+        moe_cpu_device_run(g->c, g->n_sources, work, round_source, g);
 }
 
 /* Bring the rows of product i together. */
@@ -344,7 +345,7 @@ make_ready(struct gemm *g, const struct moe_product *p, enum moe_arith arith)
     size_t work = 0;
 
     /* The lists first, alone: their content says how much room activations take. */
-    if ((g->ready = moe_cpu_shared(g->c, lists)) == NULL)
+    if ((g->ready = moe_cpu_device_shared(g->c, lists)) == NULL)
         return false;
     for (int pass = 0; pass < 2; pass++) {
         g->sources = (struct source *)(void *)(g->ready + g->count);
@@ -360,7 +361,7 @@ make_ready(struct gemm *g, const struct moe_product *p, enum moe_arith arith)
         t.at = lists;
         lay_out(g, &t);
         if (pass == 0) {    /* growing may move the lists: build them again in place */
-            if ((t.p = moe_cpu_shared(g->c, t.at)) == NULL)
+            if ((t.p = moe_cpu_device_shared(g->c, t.at)) == NULL)
                 return false;
             g->ready = (struct ready *)(void *)t.p;
         }
@@ -371,7 +372,7 @@ make_ready(struct gemm *g, const struct moe_product *p, enum moe_arith arith)
     }
     round_all(g);
     if (any)
-        moe_cpu_run(g->c, g->count, work, gather, g);
+        moe_cpu_device_run(g->c, g->count, work, gather, g);
     return true;
 }
 
@@ -385,7 +386,7 @@ moe_cpu_gemm_run(struct moe_backend *b, const struct moe_product *p, size_t coun
     if (g.c->failed.code != 0 || count == 0 || !make_ready(&g, p, arith))
         return;
     work = cut_strips(&g);
-    if (!moe_cpu_own(g.c, worker_space(&g) * sizeof(float)))
+    if (!moe_cpu_device_own(g.c, worker_space(&g) * sizeof(float)))
         return;
-    moe_cpu_run(g.c, g.strips, work, strip, &g);
+    moe_cpu_device_run(g.c, g.strips, work, strip, &g);
 }

@@ -47,6 +47,8 @@ enum moe_router {
 
 struct moe_family {
     const char *name;               /* model_type of config.json */
+    double norm_eps, rope_theta;    /* when config.json has no such key */
+    int64_t max_pos;                /* and max_position_embeddings */
     const char *weights[MOE_W_N];   /* module names, {l} layer, {e} expert; NULL = has none */
     struct moe_family_flag qkv_bias, o_bias;
     enum moe_qk_norm qk_norm;

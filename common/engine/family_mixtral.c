@@ -4,6 +4,9 @@
 
 const struct moe_family moe_family_mixtral = {
     .name = "mixtral",
+    .norm_eps = 1e-5,
+    .rope_theta = 1e6,
+    .max_pos = 131072,
     .weights = {
         [MOE_W_EMBED] = "model.embed_tokens",
         [MOE_W_NORM] = "model.norm",

@@ -4,6 +4,9 @@
 
 const struct moe_family moe_family_qwen3_moe = {
     .name = "qwen3_moe",
+    .norm_eps = 1e-6,
+    .rope_theta = 1e4,
+    .max_pos = 32768,
     .weights = {
         [MOE_W_EMBED] = "model.embed_tokens",
         [MOE_W_NORM] = "model.norm",

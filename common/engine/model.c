@@ -29,17 +29,32 @@ size_in(const struct moe_config *c, const char *what, int64_t v, int64_t most, s
 static int
 flag_of(const struct moe_config *c, struct moe_family_flag f, bool *out, struct moe_err *e)
 {
-    struct moe_json_at at = { c->tree, c->name };
+    struct moe_json_at at = { c->text, c->name };
 
     *out = f.value;
     return f.key == NULL ? 0 : moe_json_bool(at, f.key, false, f.value, out, e);
+}
+
+/* Keys that config.json need not have because the family's own default is meant. */
+static void
+fill_in(struct moe_config *c, const struct moe_family *f)
+{
+    const json_t *v5 = json_object_get(c->text, "rope_parameters");
+
+    if (json_object_get(c->text, "rms_norm_eps") == NULL)
+        c->norm_eps = f->norm_eps;
+    if (json_object_get(c->text, "max_position_embeddings") == NULL)
+        c->max_pos = f->max_pos;
+    if (json_object_get(c->text, "rope_theta") == NULL && json_object_get(v5, "rope_theta") == NULL
+        && json_object_get(c->rope, "rope_theta") == NULL)
+        c->rope_theta = f->rope_theta;
 }
 
 /* Numbers that every layer shares. */
 static int
 read_sizes(struct moe_model *m, struct moe_err *e)
 {
-    const struct moe_config *c = m->config;
+    const struct moe_config *c = &m->config;
     const struct {
         const char *what;
         int64_t v, most;
@@ -71,7 +86,7 @@ read_sizes(struct moe_model *m, struct moe_err *e)
             e)) != 0)
             return rc;
     }
-    if (!(c->norm_eps >= 0 && c->norm_eps < 1))
+    if (!(c->norm_eps < 1))
         return moe_err_set(e, MOE_EFORMAT, "%s: rms_norm_eps: %g is out of range", c->name,
             c->norm_eps);
     m->eps = (float)c->norm_eps;
@@ -84,13 +99,13 @@ read_sizes(struct moe_model *m, struct moe_err *e)
 static int
 read_window(const struct moe_model *m, size_t *out, struct moe_err *e)
 {
-    struct moe_json_at at = { m->config->tree, m->config->name };
+    struct moe_json_at at = { m->config.text, m->config.name };
     int64_t window;
     bool on;
     int rc;
 
     *out = 0;
-    if ((rc = flag_of(m->config, m->family->window, &on, e)) != 0)
+    if ((rc = flag_of(&m->config, m->family->window, &on, e)) != 0)
         return rc;
     if ((rc = moe_json_int(at, "sliding_window", false, 0, 1, INT32_MAX, &window, e)) != 0)
         return rc;
@@ -102,7 +117,7 @@ read_window(const struct moe_model *m, size_t *out, struct moe_err *e)
 static int
 read_sparse(const struct moe_model *m, size_t l, bool *out, struct moe_err *e)
 {
-    struct moe_json_at at = { m->config->tree, m->config->name };
+    struct moe_json_at at = { m->config.text, m->config.name };
     const json_t *list = NULL;
     int64_t step = 1;
     int rc;
@@ -132,7 +147,7 @@ read_sparse(const struct moe_model *m, size_t l, bool *out, struct moe_err *e)
 static int
 check_act(const struct moe_config *c, struct moe_err *e)
 {
-    struct moe_json_at at = { c->tree, c->name };
+    struct moe_json_at at = { c->text, c->name };
     const char *act;
     int rc;
 
@@ -165,9 +180,9 @@ load_attention(struct moe_model *m, size_t l, struct moe_err *e)
     };
     int rc;
 
-    if ((rc = flag_of(m->config, m->family->qkv_bias, &bias, e)) != 0)
+    if ((rc = flag_of(&m->config, m->family->qkv_bias, &bias, e)) != 0)
         return rc;
-    if ((rc = flag_of(m->config, m->family->o_bias, &o_bias, e)) != 0)
+    if ((rc = flag_of(&m->config, m->family->o_bias, &o_bias, e)) != 0)
         return rc;
     if ((rc = moe_weights_vector(at, ".weight", m->hidden, &y->attn_norm, e)) != 0)
         return rc;
@@ -196,8 +211,8 @@ load_mlp(struct moe_model *m, size_t l, struct moe_pool *pool, struct moe_err *e
 
     if ((rc = moe_weights_vector(at, ".weight", m->hidden, &y->mlp_norm, e)) != 0)
         return rc;
-    if ((rc = size_in(m->config, y->sparse ? "moe_intermediate_size" : "intermediate_size",
-        y->sparse ? m->config->expert_inter : m->config->inter, MAX_SIZE, &inter, e)) != 0)
+    if ((rc = size_in(&m->config, y->sparse ? "moe_intermediate_size" : "intermediate_size",
+        y->sparse ? m->config.expert_inter : m->config.inter, MAX_SIZE, &inter, e)) != 0)
         return rc;
     m->widest = inter > m->widest ? inter : m->widest;
     if (y->sparse) {
@@ -209,7 +224,7 @@ load_mlp(struct moe_model *m, size_t l, struct moe_pool *pool, struct moe_err *e
         return moe_weights_experts(m, l, inter, pool, y->experts, e);
     }
     if (m->family->weights[MOE_W_GATE] == NULL)
-        return moe_err_set(e, MOE_EFORMAT, "%s: layer %zu has no experts", m->config->name, l);
+        return moe_err_set(e, MOE_EFORMAT, "%s: layer %zu has no experts", m->config.name, l);
     at.w = MOE_W_GATE;
     if ((rc = moe_weights_matrix(at, inter, m->hidden, false, &y->gate, e)) != 0)
         return rc;
@@ -232,7 +247,7 @@ load_ends(struct moe_model *m, struct moe_err *e)
     if ((rc = moe_weights_vector(at, ".weight", m->hidden, &m->norm, e)) != 0)
         return rc;
     m->head = m->embed;
-    if (m->config->tied)
+    if (m->config.tied)
         return 0;
     at.w = MOE_W_HEAD;
     return moe_weights_matrix(at, m->vocab, m->hidden, false, &m->head, e);
@@ -246,13 +261,13 @@ load(struct moe_model *m, struct moe_pool *pool, struct moe_err *e)
 
     if ((rc = read_sizes(m, e)) != 0)
         return rc;
-    if ((rc = check_act(m->config, e)) != 0)
+    if ((rc = check_act(&m->config, e)) != 0)
         return rc;
-    if ((rc = flag_of(m->config, m->family->renorm, &m->renorm, e)) != 0)
+    if ((rc = flag_of(&m->config, m->family->renorm, &m->renorm, e)) != 0)
         return rc;
     if ((rc = read_window(m, &window, e)) != 0)
         return rc;
-    if ((rc = moe_qscheme_new(m->config->quant, m->config->name, &m->scheme, e)) != 0)
+    if ((rc = moe_qscheme_new(m->config.quant, m->config.name, &m->scheme, e)) != 0)
         return rc;
     if ((rc = load_ends(m, e)) != 0)
         return rc;
@@ -277,6 +292,7 @@ moe_model_open(const char *path, struct moe_backend *b, struct moe_pool *pool,
     struct moe_model **out, struct moe_err *e)
 {
     struct moe_model *m = calloc(1, sizeof(*m));
+    const struct moe_config *c;
     int rc;
 
     *out = NULL;
@@ -290,15 +306,17 @@ moe_model_open(const char *path, struct moe_backend *b, struct moe_pool *pool,
             path);
         goto out;
     }
-    if ((m->config = moe_source_config(m->source)) == NULL) {
+    if ((c = moe_source_config(m->source)) == NULL) {
         rc = moe_err_set(e, MOE_ENOENT, "%s: no config.json", path);
         goto out;
     }
-    if ((m->family = moe_family_find(m->config->family)) == NULL) {
+    if ((m->family = moe_family_find(c->family)) == NULL) {
         rc = moe_err_set(e, MOE_EUNSUP, "%s: model_type: \"%s\" is not a family that runs here",
-            m->config->name, m->config->family);
+            c->name, c->family);
         goto out;
     }
+    m->config = *c;
+    fill_in(&m->config, m->family);
     if ((rc = load(m, pool, e)) != 0)
         goto out;
     *out = m;

@@ -38,7 +38,7 @@ struct moe_layer {
 
 struct moe_model {
     const struct moe_family *family;
-    const struct moe_config *config;    /* the source's */
+    struct moe_config config;           /* the source's, missing keys as the family has them */
     struct moe_source *source;          /* owned */
     struct moe_qscheme *scheme;         /* how its weights are encoded */
     struct moe_backend *backend;        /* borrowed */

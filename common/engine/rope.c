@@ -182,7 +182,7 @@ yarn(struct moe_rope *r, const struct params *p, struct moe_err *e)
 static int
 longrope(struct moe_rope *r, const struct params *p, struct moe_err *e)
 {
-    struct moe_json_at top = { p->c->tree, p->c->name };
+    struct moe_json_at top = { p->c->text, p->c->name };
     double orig = p->orig, factor = p->factor, scale;
     const char *key;
     const json_t *list;

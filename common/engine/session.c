@@ -38,7 +38,7 @@ moe_session_new(const struct moe_model *m, struct moe_kv *kv, size_t context, si
     s->context = context;
     s->sampler = *sampler;
     moe_kv_seq_init(&s->seq, kv);
-    if ((rc = moe_rope_init(&s->rope, m->config, m->head_dim, len == 0 ? context : len, e)) != 0)
+    if ((rc = moe_rope_init(&s->rope, &m->config, m->head_dim, len == 0 ? context : len, e)) != 0)
         goto out;
     if (sampler->temperature > 0) {
         s->candidates = malloc(m->vocab * sizeof(*s->candidates));
