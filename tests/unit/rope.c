@@ -18,7 +18,7 @@ num(const json_t *o, const char *key)
 static struct moe_config
 config_of(json_t *tree)
 {
-    struct moe_config c = { .tree = tree, .name = "config.json" };
+    struct moe_config c = { .tree = tree, .text = tree, .name = "config.json" };
 
     c.max_pos = (int64_t)num(tree, "max_position_embeddings");
     c.head_dim = (int64_t)num(tree, "head_dim");
