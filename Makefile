@@ -75,6 +75,11 @@ HELPERS := $(patsubst tests/tools/%.c,$B/tests/tools/%,$(sort $(wildcard tests/t
 BENCH := $(patsubst tests/bench/%.c,$B/tests/bench/%,$(sort $(wildcard tests/bench/*.c)))
 TEST_OBJ := $B/tests/tap.o $B/tests/scratch.o $B/tests/golden.o $B/tests/golden_qmat.o
 KERN_OBJ := $(patsubst %.c,$B/%.o,$(sort $(wildcard tests/kernel/*.c)))
+# The AVX-512 kernels once more, made of AVX2 by SIMDe where that is installed.
+SIMDE := $(shell printf '\#if __has_include(<simde/x86/avx512.h>)\ny\n\#endif\n' | \
+	$(CC) $(CPPFLAGS) -E -P - 2>/dev/null)
+SIMDE_OBJ := $(patsubst kernels/%.c,$B/tests/simde/%.o,$(sort $(wildcard kernels/*_avx512.c))) \
+	$B/tests/simde/cpu.o
 CLI := $(sort $(wildcard tests/cli/*.sh))
 MANS := $(sort $(wildcard man/*.[1-9]))
 PRODUCT := $(LIB_SRC) $(sort $(wildcard cmd/*/*.c))
@@ -124,6 +129,13 @@ $B/tests/bench/%: $B/tests/bench/%.o $B/libmoe.a
 	$(call say,LD) $(LINK)
 $B/tests/checkkern: $(KERN_OBJ) $(TEST_OBJ) $B/libmoe.a
 	$(call say,LD) $(LINK)
+$B/tests/simde/%_avx512.o: kernels/%_avx512.c tests/simde/shim.h $B/flags
+	@mkdir -p $(@D)
+	$(call say,CC) $(CC) $(CPPFLAGS) $(CFLAGS) $(OURS) $(MODE_$(MODE)) $(ISA_avx2) -O1 -g0 -Wno-psabi \
+		-include tests/simde/shim.h -MMD -MP -c -o $@ $<
+# Its objects come before the library, so that they and its cpu.o are taken and not those inside.
+$B/tests/checkkern_simde: $(SIMDE_OBJ) $(KERN_OBJ) $(TEST_OBJ) $B/libmoe.a
+	$(call say,LD) $(LINK)
 # Under MODE=fuzz libFuzzer drives a harness; elsewhere driver.c replays the corpus.
 ifeq ($(MODE),fuzz)
 $B/tests/fuzz/fuzz_%: $B/tests/fuzz/fuzz_%.o $B/libmoe.a
@@ -136,11 +148,11 @@ endif
 -include $(shell find $B -name '*.d' 2>/dev/null)
 
 # ---- Tests ------------------------------------------------------------------
-TESTS := $(UNIT) $(if $(KERN_OBJ),$B/tests/checkkern) $(FUZZ)
+TESTS := $(UNIT) $B/tests/checkkern $(if $(SIMDE),$B/tests/checkkern_simde) $(FUZZ)
 tests: all lib $(TESTS) $(HELPERS)	## build everything that check runs
 
 check: tests	## run the tests (under two minutes on two cores)
-	$(Q)B=$B tests/run $(UNIT) $(if $(KERN_OBJ),$B/tests/checkkern) \
+	$(Q)B=$B tests/run $(UNIT) $B/tests/checkkern tests/simde/checkkern.sh \
 		$(FUZZ:%=replay:%) $(CLI) scripts/check-docs
 
 check-long: tests	## kill, property and product matrices
@@ -163,7 +175,8 @@ interop: all $(HELPERS)	## compare with the reference implementations
 
 # ---- Style ------------------------------------------------------------------
 lint: all lib	## checks of includes, symbols, style, pages and the analyser
-	+$(Q)B=$B CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' scripts/lint
+	+$(Q)B=$B CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' ISA_avx2='$(ISA_avx2)' ISA_avx512='$(ISA_avx512)' \
+		scripts/lint
 
 # Each object's source once more, through clang-tidy (.clang-tidy says what it looks for). Vector
 # variants are left to the kernel checks: the analyser walks their unrolled loops for minutes.

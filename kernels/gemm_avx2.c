@@ -32,80 +32,98 @@ load8(enum type t, const uint8_t *w)
         _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)w)), 16));
 }
 
-/* The first n (up to 8) of them, the rest 0. */
-K_INLINE __m256
-load_part(enum type t, const uint8_t *w, size_t n)
+/* 16 columns: acc[h][r][j] += the lanes 8 h .. 8 h + 7 of row r and token j. */
+K_INLINE void
+step(enum type t, int rows, int tokens, __m256 acc[2][4][3], const uint8_t *w, size_t ldw,
+    const float *x, size_t ldx)
 {
-    uint8_t part[32] = { 0 };
+    K_UNROLL
+    for (int h = 0; h < 2; h++) {
+        __m256 v[4];
 
-    memcpy(part, w, bytes_of(t, n < 8 ? n : 8));
-    return load8(t, part);
+        K_UNROLL
+        for (int r = 0; r < rows; r++)
+            v[r] = load8(t, w + (size_t)r * ldw + bytes_of(t, 8 * (size_t)h));
+        K_UNROLL
+        for (int j = 0; j < tokens; j++) {
+            __m256 y = _mm256_loadu_ps(x + (size_t)j * ldx + 8 * (size_t)h);
+
+            K_UNROLL
+            for (int r = 0; r < rows; r++)
+                acc[h][r][j] = _mm256_fmadd_ps(v[r], y, acc[h][r][j]);
+        }
+    }
 }
 
-/* Lanes 8 h .. 8 h + 7 of the step at column k, of which n count: all when n >= 8. */
-K_INLINE void
-half_step(enum type t, int rows, int tokens, __m256 acc[][3], const uint8_t *const *w,
-    const float *x, size_t ldx, size_t k, size_t n)
+/* The last columns of each row and of each token, a step of 16 each. */
+static void
+copy_weights(uint8_t *to, const uint8_t *w, size_t ldw, size_t rows, size_t bytes)
 {
-    __m256i mask = k_mask8(n);
-    __m256 v[4], y;
+    memset(to, 0, rows * 64);
+    for (size_t r = 0; r < rows; r++)
+        memcpy(to + r * 64, w + r * ldw, bytes);
+}
+
+static void
+copy_tokens(float *to, const float *x, size_t ldx, size_t tokens, size_t n)
+{
+    for (size_t i = 0; i < tokens * 16; i++)
+        to[i] = i % 16 < n ? x[i / 16 * ldx + i % 16] : -0.0f;
+}
+
+/*
+ * rows x tokens outputs; both are constants where it is called. The columns
+ * behind the last whole step are copied beside zeros: 0 in w, -0 in x, since
+ * adding 0 * -0 changes nothing, not even a sum of -0.
+ */
+K_INLINE void
+tile(enum type t, int rows, int tokens, float *out, size_t ldo, const uint8_t *w, const float *x,
+    size_t ldx, size_t cols)
+{
+    size_t ldw = bytes_of(t, cols), k = 0, rest = cols % 16;
+    __m256 acc[2][4][3];
 
     K_UNROLL
     for (int r = 0; r < rows; r++)
-        v[r] = n >= 8 ? load8(t, w[r] + bytes_of(t, k)) : load_part(t, w[r] + bytes_of(t, k), n);
-    K_UNROLL
-    for (int j = 0; j < tokens; j++) {
-        y = n >= 8 ? _mm256_loadu_ps(x + (size_t)j * ldx + k)
-                   : _mm256_maskload_ps(x + (size_t)j * ldx + k, mask);
-        K_UNROLL
-        for (int r = 0; r < rows; r++)
-            acc[r][j] = n >= 8 ? _mm256_fmadd_ps(v[r], y, acc[r][j])
-                               : k_fma8_where(mask, v[r], y, acc[r][j]);
-    }
-}
-
-/* rows x tokens outputs; both are constants where it is called. */
-K_INLINE void
-tile(enum type t, int rows, int tokens, float *out, size_t ldo, const uint8_t *weights,
-    const float *x, size_t ldx, size_t cols)
-{
-    const uint8_t *w[4];
-    __m256 lo[4][3], hi[4][3];
-    size_t k = 0;
-
-    K_UNROLL
-    for (int r = 0; r < rows; r++) {
-        w[r] = weights + bytes_of(t, (size_t)r * cols);
         K_UNROLL
         for (int j = 0; j < tokens; j++)
-            lo[r][j] = hi[r][j] = _mm256_setzero_ps();
+            acc[0][r][j] = acc[1][r][j] = _mm256_setzero_ps();
+    for (; cols - k >= 16; k += 16)
+        step(t, rows, tokens, acc, w + bytes_of(t, k), ldw, x + k, ldx);
+    if (rest > 0) {
+        uint8_t wt[4 * 64];
+        float xt[3 * 16];
+
+        copy_weights(wt, w + bytes_of(t, k), ldw, (size_t)rows, bytes_of(t, rest));
+        copy_tokens(xt, x + k, ldx, (size_t)tokens, rest);
+        step(t, rows, tokens, acc, wt, 64, xt, 16);
     }
-    for (; cols - k >= 16; k += 16) {
-        half_step(t, rows, tokens, lo, w, x, ldx, k, 8);
-        half_step(t, rows, tokens, hi, w, x, ldx, k + 8, 8);
-    }
-    if (k < cols)
-        half_step(t, rows, tokens, lo, w, x, ldx, k, cols - k);
-    if (k + 8 < cols)
-        half_step(t, rows, tokens, hi, w, x, ldx, k + 8, cols - k - 8);
     K_UNROLL
     for (int j = 0; j < tokens; j++)
         K_UNROLL
         for (int r = 0; r < rows; r++)
-            out[(size_t)j * ldo + (size_t)r] = k_sum16(lo[r][j], hi[r][j]);
+            out[(size_t)j * ldo + (size_t)r] = k_sum16(acc[0][r][j], acc[1][r][j]);
 }
 
-/* A strip of rows for some tokens: the tile's rows at a time, then one by one. */
+/*
+ * A strip of rows for all tokens: tiles of 2 rows and 3 tokens, of 4 rows for
+ * the tokens left, and single outputs for the rows left.
+ */
 K_INLINE void
-strip(enum type t, int many, int tokens, float *out, size_t ldo, const uint8_t *w,
-    const float *x, size_t ldx, size_t rows, size_t cols)
+strip(enum type t, float *out, size_t ldo, const uint8_t *w, const float *x, size_t ldx,
+    size_t rows, size_t cols, size_t n)
 {
-    size_t r = 0;
+    size_t whole = n / 3 * 3, ldw = bytes_of(t, cols);
 
-    for (; rows - r >= (size_t)many; r += (size_t)many)
-        tile(t, many, tokens, out + r, ldo, w + bytes_of(t, r * cols), x, ldx, cols);
-    for (; r < rows; r++)
-        tile(t, 1, tokens, out + r, ldo, w + bytes_of(t, r * cols), x, ldx, cols);
+    for (size_t j = 0; j < whole; j += 3)
+        for (size_t r = 0; r < rows / 2 * 2; r += 2)
+            tile(t, 2, 3, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
+    for (size_t j = whole; j < n; j++)
+        for (size_t r = 0; r < rows / 4 * 4; r += 4)
+            tile(t, 4, 1, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
+    for (size_t j = 0; j < n; j++)
+        for (size_t r = j < whole ? rows / 2 * 2 : rows / 4 * 4; r < rows; r++)
+            tile(t, 1, 1, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
 }
 
 K_INLINE void
@@ -114,17 +132,9 @@ gemm(enum type t, float *out, size_t ldo, const uint8_t *w, const float *x, size
 {
     size_t some = STRIP_BYTES / (bytes_of(t, cols) + 1) / 4 * 4 + 4;
 
-    for (size_t r = 0; r < rows; r += some) {
-        size_t m = rows - r < some ? rows - r : some, j = 0;
-        const uint8_t *v = w + bytes_of(t, r * cols);
-
-        for (; n - j >= 3; j += 3)
-            strip(t, 2, 3, out + j * ldo + r, ldo, v, x + j * ldx, ldx, m, cols);
-        if (n - j == 2)
-            strip(t, 2, 2, out + j * ldo + r, ldo, v, x + j * ldx, ldx, m, cols);
-        else if (n - j == 1)
-            strip(t, 4, 1, out + j * ldo + r, ldo, v, x + j * ldx, ldx, m, cols);
-    }
+    for (size_t r = 0; r < rows; r += some)
+        strip(t, out + r, ldo, w + bytes_of(t, r * cols), x, ldx,
+            rows - r < some ? rows - r : some, cols, n);
 }
 
 static void

@@ -32,64 +32,69 @@ load16(enum type t, const uint8_t *w)
         _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)w)), 16));
 }
 
-/* The first n (under 16) of them, the rest 0. */
-K_INLINE __m512
-load_part(enum type t, const uint8_t *w, size_t n)
-{
-    uint8_t part[64] = { 0 };
-
-    memcpy(part, w, bytes_of(t, n));
-    return load16(t, part);
-}
-
-/* The columns behind the last whole step. */
+/* 16 columns: acc[r][j] += the lanes of row r and token j. */
 K_INLINE void
-tail(enum type t, int rows, int tokens, __m512 acc[][6], const uint8_t *const *w, const float *x,
-    size_t ldx, size_t n)
+step(enum type t, int rows, int tokens, __m512 acc[8][6], const uint8_t *w, size_t ldw,
+    const float *x, size_t ldx)
 {
-    __mmask16 mask = k_mask16(n);
+    __m512 v[8];
 
     K_UNROLL
-    for (int r = 0; r < rows; r++) {
-        __m512 v = load_part(t, w[r], n);
+    for (int r = 0; r < rows; r++)
+        v[r] = load16(t, w + (size_t)r * ldw);
+    K_UNROLL
+    for (int j = 0; j < tokens; j++) {
+        __m512 y = _mm512_loadu_ps(x + (size_t)j * ldx);
 
         K_UNROLL
-        for (int j = 0; j < tokens; j++)
-            acc[r][j] = _mm512_mask3_fmadd_ps(v, _mm512_maskz_loadu_ps(mask, x + (size_t)j * ldx),
-                acc[r][j], mask);
+        for (int r = 0; r < rows; r++)
+            acc[r][j] = _mm512_fmadd_ps(v[r], y, acc[r][j]);
     }
 }
 
-/* rows x tokens outputs; both are constants where it is called. */
-K_INLINE void
-tile(enum type t, int rows, int tokens, float *out, size_t ldo, const uint8_t *weights,
-    const float *x, size_t ldx, size_t cols)
+/* The last columns of each row and of each token, a step of 16 each. */
+static void
+copy_weights(uint8_t *to, const uint8_t *w, size_t ldw, size_t rows, size_t bytes)
 {
-    const uint8_t *w[8];
-    __m512 acc[8][6], v[8], y;
-    size_t k = 0;
+    memset(to, 0, rows * 64);
+    for (size_t r = 0; r < rows; r++)
+        memcpy(to + r * 64, w + r * ldw, bytes);
+}
+
+static void
+copy_tokens(float *to, const float *x, size_t ldx, size_t tokens, size_t n)
+{
+    for (size_t i = 0; i < tokens * 16; i++)
+        to[i] = i % 16 < n ? x[i / 16 * ldx + i % 16] : -0.0f;
+}
+
+/*
+ * rows x tokens outputs; both are constants where it is called. The columns
+ * behind the last whole step are copied beside zeros: 0 in w, -0 in x, since
+ * adding 0 * -0 changes nothing, not even a sum of -0.
+ */
+K_INLINE void
+tile(enum type t, int rows, int tokens, float *out, size_t ldo, const uint8_t *w, const float *x,
+    size_t ldx, size_t cols)
+{
+    size_t ldw = bytes_of(t, cols), k = 0, rest = cols % 16;
+    __m512 acc[8][6];
 
     K_UNROLL
-    for (int r = 0; r < rows; r++) {
-        w[r] = weights + bytes_of(t, (size_t)r * cols);
+    for (int r = 0; r < rows; r++)
         K_UNROLL
         for (int j = 0; j < tokens; j++)
             acc[r][j] = _mm512_setzero_ps();
+    for (; cols - k >= 16; k += 16)
+        step(t, rows, tokens, acc, w + bytes_of(t, k), ldw, x + k, ldx);
+    if (rest > 0) {
+        uint8_t wt[8 * 64];
+        float xt[6 * 16];
+
+        copy_weights(wt, w + bytes_of(t, k), ldw, (size_t)rows, bytes_of(t, rest));
+        copy_tokens(xt, x + k, ldx, (size_t)tokens, rest);
+        step(t, rows, tokens, acc, wt, 64, xt, 16);
     }
-    for (; cols - k >= 16; k += 16) {
-        K_UNROLL
-        for (int r = 0; r < rows; r++, w[r - 1] += bytes_of(t, 16))
-            v[r] = load16(t, w[r]);
-        K_UNROLL
-        for (int j = 0; j < tokens; j++) {
-            y = _mm512_loadu_ps(x + (size_t)j * ldx + k);
-            K_UNROLL
-            for (int r = 0; r < rows; r++)
-                acc[r][j] = _mm512_fmadd_ps(v[r], y, acc[r][j]);
-        }
-    }
-    if (k < cols)
-        tail(t, rows, tokens, acc, w, x + k, ldx, cols - k);
     K_UNROLL
     for (int j = 0; j < tokens; j++)
         K_UNROLL
@@ -97,17 +102,28 @@ tile(enum type t, int rows, int tokens, float *out, size_t ldo, const uint8_t *w
             out[(size_t)j * ldo + (size_t)r] = k_sum16(acc[r][j]);
 }
 
-/* A strip of rows for some tokens: the tile's rows at a time, then one by one. */
+/*
+ * A strip of rows for all tokens: tiles of 4 rows and 6 or 3 tokens, of 8 rows
+ * for the tokens left, and single outputs for the rows left.
+ */
 K_INLINE void
-strip(enum type t, int many, int tokens, float *out, size_t ldo, const uint8_t *w,
-    const float *x, size_t ldx, size_t rows, size_t cols)
+strip(enum type t, float *out, size_t ldo, const uint8_t *w, const float *x, size_t ldx,
+    size_t rows, size_t cols, size_t n)
 {
-    size_t r = 0;
+    size_t six = n / 6 * 6, three = n / 3 * 3, ldw = bytes_of(t, cols);
 
-    for (; rows - r >= (size_t)many; r += (size_t)many)
-        tile(t, many, tokens, out + r, ldo, w + bytes_of(t, r * cols), x, ldx, cols);
-    for (; r < rows; r++)
-        tile(t, 1, tokens, out + r, ldo, w + bytes_of(t, r * cols), x, ldx, cols);
+    for (size_t j = 0; j < six; j += 6)
+        for (size_t r = 0; r < rows / 4 * 4; r += 4)
+            tile(t, 4, 6, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
+    for (size_t j = six; j < three; j += 3)
+        for (size_t r = 0; r < rows / 4 * 4; r += 4)
+            tile(t, 4, 3, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
+    for (size_t j = three; j < n; j++)
+        for (size_t r = 0; r < rows / 8 * 8; r += 8)
+            tile(t, 8, 1, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
+    for (size_t j = 0; j < n; j++)
+        for (size_t r = j < three ? rows / 4 * 4 : rows / 8 * 8; r < rows; r++)
+            tile(t, 1, 1, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
 }
 
 K_INLINE void
@@ -116,17 +132,9 @@ gemm(enum type t, float *out, size_t ldo, const uint8_t *w, const float *x, size
 {
     size_t some = STRIP_BYTES / (bytes_of(t, cols) + 1) / 8 * 8 + 8;
 
-    for (size_t r = 0; r < rows; r += some) {
-        size_t m = rows - r < some ? rows - r : some, j = 0;
-        const uint8_t *v = w + bytes_of(t, r * cols);
-
-        for (; n - j >= 6; j += 6)
-            strip(t, 4, 6, out + j * ldo + r, ldo, v, x + j * ldx, ldx, m, cols);
-        for (; n - j >= 3; j += 3)
-            strip(t, 4, 3, out + j * ldo + r, ldo, v, x + j * ldx, ldx, m, cols);
-        for (; j < n; j++)
-            strip(t, 8, 1, out + j * ldo + r, ldo, v, x + j * ldx, ldx, m, cols);
-    }
+    for (size_t r = 0; r < rows; r += some)
+        strip(t, out + r, ldo, w + bytes_of(t, r * cols), x, ldx,
+            rows - r < some ? rows - r : some, cols, n);
 }
 
 static void

@@ -61,8 +61,10 @@ group_sums(int tokens, __m512i s[8], const uint8_t *w, size_t group, const int8_
             else
                 s[j] = _mm512_dpbusd_epi32(s[j], b, four(x + (size_t)j * ldx + 4));
     }
+    if (tokens > 2)
+        return;
     K_UNROLL
-    for (int j = 0; j < tokens && tokens <= 2; j++)
+    for (int j = 0; j < tokens; j++)
         s[j] = _mm512_add_epi32(s[j], t[j]);
 }
 

@@ -57,7 +57,8 @@ against_double(void)
         ck_ref()->softmax_f32(y, n);
         for (size_t k = 0; k < n; k++)
             worst = fmax(worst, fabs(y[k] * sum / exp(x[k]) - 1));
-        ck_expect(worst <= SOFTMAX_EPS * (double)(n / 16 + 12 + 2 * SOFTMAX_RANGE), "n %zu: %g", n, worst);
+        ck_expect(worst <= SOFTMAX_EPS * (double)(n / 16 + 12 + 2 * SOFTMAX_RANGE), "n %zu: %g",
+            n, worst);
     }
     ck_end();
 }

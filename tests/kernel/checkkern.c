@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns the table of checks, the buffers and numbers they share, and main:
- * checkkern [--bench] [CHECK ...]
+ * checkkern [--bench] [--tier=NAME] [CHECK ...]
  */
 #include <math.h>
 #include <stdarg.h>
@@ -59,6 +59,7 @@ static struct {
     size_t cases, bad;
 } line;
 
+static const char *only_tier;   /* NULL: all */
 static uint64_t rand_state = 0x9e3779b97f4a7c15u;
 
 const struct moe_kernels *
@@ -72,6 +73,8 @@ ck_tier(size_t i)
 {
     static const char *const names[] = { "avx2", "avx512" };
 
+    if (only_tier != NULL)
+        return i == 0 ? moe_kernels_tier(only_tier) : NULL;
     return i < sizeof(names) / sizeof(names[0]) ? moe_kernels_tier(names[i]) : NULL;
 }
 
@@ -250,11 +253,19 @@ wanted(const char *name, char **names)
 int
 main(int argc, char **argv)
 {
-    bool bench = argc > 1 && strcmp(argv[1], "--bench") == 0;
-    char **names = argv + 1 + bench;
+    bool bench = false;
 
+    for (; argc > 1 && strncmp(argv[1], "--", 2) == 0; argc--, argv++)
+        if (strcmp(argv[1], "--bench") == 0) {
+            bench = true;
+        } else if (strncmp(argv[1], "--tier=", 7) == 0) {
+            only_tier = argv[1] + 7;
+        } else {
+            fprintf(stderr, "usage: checkkern [--bench] [--tier=NAME] [CHECK ...]\n");
+            return 2;
+        }
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-        if (!wanted(checks[i]->name, names))
+        if (!wanted(checks[i]->name, argv + 1))
             continue;
         if (!bench)
             checks[i]->run();
