@@ -300,7 +300,8 @@ static void
 check_unknown(void)
 {
     static const char *const names[] = {
-        "", "x", "model", "model.", "model.layers", "model.layers.", "model.layers.x.mlp.gate.weight",
+        "", "x", "model", "model.", "model.layers", "model.layers.",
+        "model.layers.x.mlp.gate.weight",
         "model.layers.01.mlp.gate.weight", "model.layers.99999999999.mlp.gate.weight",
         "model.layers.3.mlp.gate", "model.layers.3.mlp.gatex.weight", "model.layers.3.weight",
         "model.layers.3.mlp.experts.gate_up_proj_xyz", "model.layers.3.mlp.gate_bias",

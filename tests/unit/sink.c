@@ -9,6 +9,7 @@
 
 #include "common/formats/sink.h"
 #include "common/formats/source.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 static struct moe_err err;
@@ -210,13 +211,8 @@ check_stream(void)
 int
 main(void)
 {
-    char command[128];
-    const char *tmp = getenv("TMPDIR");
-
-    snprintf(dir, sizeof(dir), "%s/moe-sink-XXXXXX",
-        tmp != NULL && strlen(tmp) < 70 ? tmp : "/tmp");
-    if (mkdtemp(dir) == NULL)
-        return 1;
+    scratch_enter();
+    snprintf(dir, sizeof(dir), ".");
     check_dir(0, true, 1, "one shard");
     check_dir(0, false, 1, "one shard by parts");
     check_dir(30, true, 3, "three shards");
@@ -224,6 +220,6 @@ main(void)
     check_file();
     check_refusals();
     check_stream();
-    snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-    return system(command) != 0 || tap_done();
+    scratch_leave();
+    return tap_done();
 }

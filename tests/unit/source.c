@@ -9,6 +9,7 @@
 
 #include "common/formats/source.h"
 #include "tests/golden.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 static struct moe_err err;
@@ -212,7 +213,7 @@ static void
 check_many(void)
 {
     struct moe_source *s;
-    char name[32], c = 0;
+    char name[16], file[32], c = 0;
     size_t right = 0, n = MOE_SOURCE_OPEN + 20;
     FILE *f;
 
@@ -227,8 +228,8 @@ check_many(void)
         moe_safet_write(&b, &t, 1, NULL, 8, NULL);
         moe_buf_byte(&b, (char)i);
         fprintf(f, "%s\"%s\":\"%s.safetensors\"", i > 0 ? "," : "", name, name);
-        strcat(name, ".safetensors");
-        put(name, b.p, b.len);
+        snprintf(file, sizeof(file), "%s.safetensors", name);
+        put(file, b.p, b.len);
         moe_buf_fini(&b);
     }
     fputs("}}", f);
@@ -343,11 +344,14 @@ check_stream(void)
 int
 main(void)
 {
-    snprintf(dir, sizeof(dir), "/tmp/moe-source-XXXXXX");
-    if (getenv("TMPDIR") != NULL && strlen(getenv("TMPDIR")) < 70)
-        snprintf(dir, sizeof(dir), "%s/moe-source-XXXXXX", getenv("TMPDIR"));
-    if (mkdtemp(dir) == NULL)
+    char root[4096], scratch[80];
+
+    if (getcwd(root, sizeof(root)) == NULL)
         return 1;
+    scratch_enter();
+    if (getcwd(scratch, sizeof(scratch)) == NULL || chdir(root) != 0)
+        return 1;
+    snprintf(dir, sizeof(dir), "%s/model", scratch);
     check_kjv();
     check_index();
     check_escape();
@@ -356,7 +360,6 @@ main(void)
     check_file();
     check_gguf();
     check_stream();
-    fresh();
-    rmdir(dir);
+    scratch_leave();
     return tap_done();
 }
