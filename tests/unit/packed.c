@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/formats/packed.h"
+#include "kernels/kernels.h"
 #include "tests/golden_qmat.h"
 #include "tests/tap.h"
 
@@ -176,6 +177,52 @@ from_ct(const char *file, const char *matrix, uint64_t rows, uint64_t cols)
     free(want);
 }
 
+/* The product with a unit vector is a column: q * scale, exactly, as the qmat decodes it. */
+static void
+same_as_kernel(const char *file, const char *matrix, uint64_t rows, uint64_t cols)
+{
+    char path[128];
+    struct golden_tensors g;
+    struct moe_qmat q;
+    struct moe_packed m;
+    uint64_t bytes = 0, blocks;
+    unsigned char *w;
+    float *x = calloc((size_t)(cols * cols), sizeof(*x)), *out, *want;
+    json_t *j;
+    int bad = 0;
+
+    (void)snprintf(path, sizeof(path), "quant/ct/%s.safetensors", file);
+    g = golden_tensors(path);
+    (void)snprintf(path, sizeof(path), "quant/ct/%s.json", file);
+    j = json_object_get(golden_json(path), "quantization_config");
+    j = json_object_get(json_object_get(json_object_get(j, "config_groups"), "group_0"), "weights");
+    q = golden_qmat_of(&g, matrix, j, "pack-quantized", rows, cols);
+    (void)moe_packed_of(&q, &m);
+    moe_packed_block_bytes(&m, &bytes);
+    blocks = moe_packed_blocks(&m);
+    w = aligned_alloc(64, bytes * blocks);
+    out = calloc((size_t)(cols * blocks * 16), sizeof(*out));
+    want = calloc((size_t)(rows * cols), sizeof(*want));
+    for (uint64_t b = 0; b < blocks; b++)
+        moe_packed_from_ct(&m, b, &q, w + b * bytes);
+    for (uint64_t k = 0; k < cols; k++)
+        x[k * cols + k] = 1;
+    moe_kernels()->gemm_i4(out, blocks * 16, w, blocks, cols, m.group, m.scale_dtype == MOE_F16,
+        x, cols, cols);
+    moe_qmat_rows(&q, 0, rows, want);
+    for (uint64_t r = 0; r < rows; r++)
+        for (uint64_t k = 0; k < cols; k++)
+            bad += out[k * blocks * 16 + r] != want[r * cols + k];
+    for (uint64_t r = rows; r < blocks * 16; r++)
+        for (uint64_t k = 0; k < cols; k++)
+            bad += out[k * blocks * 16 + r] != 0;
+    tap_is_int(bad, 0, "%s %s: the kernel sees the same weights", file, matrix);
+    free(w);
+    free(x);
+    free(out);
+    free(want);
+}
+
 static void
 shapes(void)
 {
@@ -264,6 +311,10 @@ main(void)
     from_ct("int4_sym_g64", "b", 136, 320);
     from_ct("int4_sym_g32", "b", 136, 320);
     from_ct("int8_sym_g128_pack", "a", 64, 512);
+    same_as_kernel("int4_sym_g128", "a", 64, 512);
+    same_as_kernel("int4_sym_g128_f16", "a", 64, 512);
+    same_as_kernel("int4_sym_g64", "b", 136, 320);
+    same_as_kernel("int4_sym_g32", "b", 136, 320);
     shapes();
     trailer();
     return tap_done();

@@ -334,6 +334,66 @@ broken_others(void)
     moe_qscheme_free(s);
 }
 
+/* Experts of a GGUF file's stack: their bytes together are the tensor's. */
+static void
+from_gguf(void)
+{
+    const char *path = "tests/data/quant/gguf_file/qwen3_moe-cut-q8_0.gguf";
+    json_t *tensors = json_object_get(golden_json("quant/gguf_file/qwen3_moe-cut-q8_0.json"),
+        "tensors"), *v;
+    struct moe_source *src = NULL;
+    struct moe_err e = { 0, "" };
+    struct moe_qmat m, x;
+    size_t i;
+
+    if (!tap_is_int(moe_source_open(path, &src, &e), 0, "%s: opened", path))
+        return;
+    json_array_foreach(tensors, i, v) {
+        const char *name = json_string_value(json_array_get(v, 0));
+        const char *want = json_string_value(json_array_get(v, 5));
+        size_t stem = strlen(name) - strlen(".weight");
+        bool stack = json_array_size(json_array_get(v, 2)) == 3;
+        char module[128];
+
+        (void)snprintf(module, sizeof(module), "%.*s", (int)stem, name);
+        tap_is_int(moe_qload_source(NULL, src, module, stack ? 0 : -1, &m, &e), 0, "%s", module);
+        if (stack && moe_qload_source(NULL, src, module, 3, &x, &e) == 0) {
+            tap_ok((const char *)x.data == (const char *)m.data + 3 * m.data_len,
+                "%s: the last expert", module);
+            m.data_len *= 4;
+        }
+        tap_is_str(golden_sha256(m.data, m.data_len), want, "%s: its bytes", module);
+    }
+    tap_ok(moe_qload_source(NULL, src, "blk.0.ffn_up_exps", 4, &m, &e) == MOE_EFORMAT &&
+        strstr(e.text, "128 x 128 x 4 holds no such matrix") != NULL, "%s", e.text);
+    tap_ok(moe_qload_source(NULL, src, "blk.0.ffn_up_exps", -1, &m, &e) == MOE_EFORMAT,
+        "a stack is no matrix");
+    tap_is_int(moe_qload_source(NULL, src, "blk.7.ffn_up_exps", 0, &m, &e), MOE_ENOENT,
+        "no such tensor");
+    moe_source_close(src);
+}
+
+static void
+from_safetensors(void)
+{
+    struct golden_tensors g = golden_tensors("kjv-moe/model.safetensors");
+    const char *module = "model.layers.1.mlp.experts.5.up_proj";
+    struct moe_qscheme *s = scheme(NULL);
+    struct moe_source *src = NULL;
+    struct moe_err e = { 0, "" };
+    struct golden_tensor t;
+    struct moe_qmat m;
+
+    golden_find(&g, "model.layers.1.mlp.experts.5.up_proj.weight", true, &t);
+    tap_is_int(moe_source_open("tests/data/kjv-moe", &src, &e), 0, "a model directory");
+    if (tap_is_int(moe_qload_source(s, src, module, -1, &m, &e), 0, "%s", module)) {
+        tap_ok(m.rows == t.shape[0] && m.cols == t.shape[1] && m.data_len == t.n, "its shape");
+        tap_is_mem(m.data, t.p, t.n, "its bytes");
+    }
+    moe_source_close(src);
+    moe_qscheme_free(s);
+}
+
 int
 main(void)
 {
@@ -342,6 +402,8 @@ main(void)
     stacks();
     broken_pack();
     broken_others();
+    from_gguf();
+    from_safetensors();
     clear();
     return tap_done();
 }
