@@ -110,7 +110,8 @@ golden_qmat_ct(const char *file)
     j = golden_json(path);
     config = json_object_get(j, "quantization_config");
     json_object_foreach(json_object_get(j, "matrices"), name, info) {
-        json_t *shape = json_object_get(info, "shape"), *q = json_object_get(config, "config_groups");
+        json_t *shape = json_object_get(info, "shape");
+        json_t *q = json_object_get(config, "config_groups");
         struct golden_tensor want;
         struct moe_qmat m;
         const float *f;

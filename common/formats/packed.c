@@ -68,7 +68,7 @@ spread(uint32_t v)
 
 /* ---- Scales ------------------------------------------------------------------- */
 
-/* Scales of the groups from column k on; scales [rows][cols / group] as bytes. Returns their end. */
+/* Scales of the step at column k; scales [rows][cols / group] as bytes. Returns their end. */
 static unsigned char *
 put_scales(const struct moe_packed *m, uint64_t b, const unsigned char *scales, uint64_t k,
     unsigned char *to)

@@ -84,7 +84,7 @@ struct moe_packed_expert {
     uint64_t bytes;             /* a multiple of MOE_PACKED_ALIGN */
 };
 
-/* group_in: of gate and up, divides hidden; group_mid: of down, divides inter. Errors: MOE_EUNSUP. */
+/* group_in is that of gate and up, divides hidden; group_mid of down. Errors: MOE_EUNSUP. */
 int moe_packed_expert_layout(uint64_t hidden, uint64_t inter, enum moe_packed_kind kind,
     enum moe_dtype scale_dtype, uint64_t group_in, uint64_t group_mid,
     struct moe_packed_expert *out, struct moe_err *e);

@@ -77,7 +77,7 @@ moe_qload_qmat(const struct moe_qscheme *s, const struct moe_qparts_from *from,
     return moe_qmat_check(m, name, e);
 }
 
-/* ---- From a source ------------------------------------------------------------------------------ */
+/* ---- From a source -------------------------------------------------------- */
 
 static const struct moe_tensor *
 source_find(void *ctx, const char *tensor)

@@ -89,7 +89,7 @@ add_regex(struct moe_qscheme_patterns *p, const char *text, size_t value, const 
     return 0;
 }
 
-/* Whether text is whole components of module: "mlp.gate" of "a.mlp.gate", not of "a.mlp.gate_up". */
+/* Whether text is whole components: "mlp.gate" of "a.mlp.gate", not of "a.mlp.gate_up". */
 static bool
 is_part(const char *module, const char *text)
 {

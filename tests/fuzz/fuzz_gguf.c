@@ -3,7 +3,8 @@
  * GGUF headers: whatever parses can be walked, found by name, and written again
  * so that it reads the same.
  */
-/* covers: common/formats/gguf.c common/formats/ggufkv.c common/formats/ggml.c common/formats/ggufw.c */
+/* covers: common/formats/gguf.c common/formats/ggufkv.c */
+/* covers: common/formats/ggml.c common/formats/ggufw.c */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,8 @@
  * rest fills the parts, each in a block of exactly its length. What the check
  * lets through can be decoded, whole and in rows, to the same bits.
  */
-/* covers: common/formats/qmat.c common/formats/qmat_int.c common/formats/qmat_fp8.c common/formats/qmat_mx.c common/formats/qmat_gptq.c common/formats/qmat_ggml.c */
+/* covers: common/formats/qmat.c common/formats/qmat_int.c common/formats/qmat_fp8.c */
+/* covers: common/formats/qmat_mx.c common/formats/qmat_gptq.c common/formats/qmat_ggml.c */
 #include <stdlib.h>
 #include <string.h>
 

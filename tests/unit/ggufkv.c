@@ -63,7 +63,8 @@ main(void)
     tap_ok(moe_ggufkv_str_next(&x, &at, &p, &n) && n == 0, "second, empty");
     tap_ok(moe_ggufkv_str_next(&x, &at, &p, &n) && n == 1 && *p == 'b', "third");
     tap_ok(!moe_ggufkv_str_next(&x, &at, &p, &n), "no fourth");
-    x = (struct moe_gguf_kv){ "k", MOE_GGUF_I16, true, 3, (const unsigned char *)"\1\0\2\0\xfd\xff", 6 };
+    x = (struct moe_gguf_kv){ "k", MOE_GGUF_I16, true, 3,
+        (const unsigned char *)"\1\0\2\0\xfd\xff", 6 };
     tap_ok(!moe_ggufkv_int(&x, &v), "an array is no integer");
     tap_ok(moe_ggufkv_int_at(&x, 2, &v) && v == -3, "an element");
     tap_ok(!moe_ggufkv_int_at(&x, 3, &v) && !moe_ggufkv_real_at(&x, 0, &r), "past the end");

@@ -265,7 +265,7 @@ shapes(void)
         MOE_EUNSUP && strstr(e.text, "groups of 128 and 64") != NULL, "2880 with groups of 128");
     tap_ok(moe_packed_expert_layout((uint64_t)1 << 40, (uint64_t)1 << 40, MOE_PACKED_I4, MOE_BF16,
         128, 128, &x, &e) == MOE_EUNSUP, "too large");
-    /* 31 units of 64 and one block of scales are 2048; twice that leaves no room for the trailer. */
+    /* The blocks fill a page, which leaves no room for the trailer. */
     m = (struct moe_packed){ MOE_PACKED_BF16, MOE_BF16, 16, 128, 0 };
     tap_ok(moe_packed_record_bytes(&m, &bytes) && bytes == 8192, "a full page and a trailer");
 }

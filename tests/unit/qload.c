@@ -210,7 +210,8 @@ static void
 stacks(void)
 {
     static unsigned char codes[2 * 4 * 2 * 16], scales[2 * 4 * 2];
-    static const uint64_t bshape[] = { 2, 4, 2, 16 }, sshape[] = { 2, 4, 2 }, pshape[] = { 2, 4, 64 };
+    static const uint64_t bshape[] = { 2, 4, 2, 16 }, sshape[] = { 2, 4, 2 };
+    static const uint64_t pshape[] = { 2, 4, 64 };
     static uint16_t plain[2 * 4 * 64];
     struct moe_qscheme *s = scheme_text("{\"quant_method\":\"mxfp4\"}");
     struct moe_err e = { 0, "" };
@@ -294,8 +295,10 @@ broken_pack(void)
 static void
 broken_others(void)
 {
-    struct moe_qscheme *s = scheme_text("{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}");
-    static const uint64_t w[] = { 200, 300 }, right[] = { 2, 3 }, turned[] = { 3, 2 }, one[] = { 1 };
+    struct moe_qscheme *s = scheme_text("{\"quant_method\":\"fp8\","
+        "\"weight_block_size\":[128,128]}");
+    static const uint64_t w[] = { 200, 300 }, right[] = { 2, 3 }, turned[] = { 3, 2 };
+    static const uint64_t one[] = { 1 };
     static unsigned char codes[200 * 300];
     static const float scales[6] = { 1, 2, 3, 4, 5, 6 };
     struct moe_err e = { 0, "" };
