@@ -112,7 +112,8 @@ $B/libmoe.a: $(LIB_OBJ) $B/sources
 
 $B/libmoe.so: $(LIB_OBJ) $B/sources common/libmoe.map
 	$(call say,LD) $(CC) $(CFLAGS) $(MODE_$(MODE)) -shared -Wl,-soname,libmoe.so.0 \
-		-Wl,--version-script=common/libmoe.map -o $@ $(LIB_OBJ) $(LDFLAGS) $(LIBS)
+		-Wl,--version-script=common/libmoe.map $(if $(findstring sanitize,$(MODE_$(MODE))),,-Wl,-z,defs) \
+		-o $@ $(LIB_OBJ) $(LDFLAGS) $(LIBS)
 
 LINK = $(CC) $(CFLAGS) $(MODE_$(MODE)) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
 define tool
