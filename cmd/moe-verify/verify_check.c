@@ -333,8 +333,8 @@ conclude(const struct check *c, struct moe_err *e)
 int
 verify_check(const struct verify_opts *o, char *const *operands, int n, struct moe_err *e)
 {
-    static char in[] = "-";
-    static char *const standard[] = { in };
+    char in[] = "-";
+    char *const standard[] = { in };
     struct check c = { .o = o, .out = MOE_BUF_INIT };
     int rc = moe_pool_new(o->threads, &c.pool, e);
 

@@ -304,8 +304,8 @@ sum_tensors(struct sum *s, const char *path, struct moe_err *e)
 int
 verify_sum(const struct verify_opts *o, char *const *operands, int n, struct moe_err *e)
 {
-    static char in[] = "-";
-    static char *const standard[] = { in };
+    char in[] = "-";
+    char *const standard[] = { in };
     struct sum s = { .o = o, .files = VERIFY_FILES_INIT, .line = MOE_BUF_INIT };
     int rc = moe_pool_new(o->threads, &s.pool, e);
 
