@@ -19,7 +19,7 @@
 
 #define QUANT_PLAN_MAX_LAYERS 100000
 #define QUANT_PLAN_MAX_ROW ((uint64_t)16 << 20)     /* bytes of one row */
-#define QUANT_PLAN_MAX_SCALES ((uint64_t)64 << 20)  /* bytes of one matrix's scales, held in memory */
+#define QUANT_PLAN_MAX_SCALES ((uint64_t)64 << 20)  /* bytes of scales of one matrix, in memory */
 #define QUANT_PLAN_BIG ((uint64_t)1 << 20)  /* bytes a tensor that nothing knows may not have */
 #define QUANT_PLAN_SHARD UINT64_C(5000000000)
 
