@@ -273,6 +273,18 @@ write_made(struct made *m, const char *dst, struct moe_source *s)
     need(moe_sink_commit(sink, &err));
 }
 
+static void
+drop(struct made *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        free((char *)m->t[i].name);
+        free((uint64_t *)m->t[i].shape);
+        free(m->p[i]);
+    }
+    free(m->t);
+    free(m->p);
+}
+
 /* Matrices of all experts one after another; gate before up of each. */
 static void
 add_stack(struct made *m, struct moe_source *s, const char *first, int experts, bool pair)
@@ -327,6 +339,7 @@ fuse(const char *src, const char *dst)
         }
     }
     write_made(&m, dst, s);
+    drop(&m);
     moe_source_close(s);
 }
 
@@ -350,6 +363,7 @@ rename_tensors(const char *src, const char *dst, char **pairs)
             make(&m, name, t->dtype, t->rank, t->shape, load(s, i, &n));
     }
     write_made(&m, dst, s);
+    drop(&m);
     moe_source_close(s);
 }
 
@@ -371,9 +385,11 @@ cast(const char *src, const char *dst, const char *type)
             f[k] = moe_dtype_bf16_f32(p[k]);
         for (size_t k = 0; half && k < n / 2; k++)
             p[k] = moe_dtype_f32_f16(f[k]);
+        free(half ? (void *)f : p);
         make(&m, t->name, half ? MOE_F16 : MOE_F32, t->rank, t->shape, half ? (void *)p : f);
     }
     write_made(&m, dst, s);
+    drop(&m);
     moe_source_close(s);
 }
 
@@ -445,6 +461,7 @@ synth(const char *dir, int layers, int experts, uint64_t hidden, uint64_t inter,
         (unsigned long long)hidden, layers, experts, (unsigned long long)inter);
     need(moe_sink_aux(sink, "config.json", name, strlen(name), &err));
     need(moe_sink_commit(sink, &err));
+    drop(&m);
     free(piece);
 }
 
