@@ -339,7 +339,7 @@ moe_measure_reader_new(struct moe_pool *pool, size_t bytes, struct moe_measure_r
 {
     struct moe_measure_reader *r;
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    char human[32];
+    char human[32], most[32];
 
     *out = NULL;
     if (bytes == 0) {
@@ -347,8 +347,10 @@ moe_measure_reader_new(struct moe_pool *pool, size_t bytes, struct moe_measure_r
         bytes = bytes < MIN_READ ? MIN_READ : bytes;
         bytes = bytes > MAX_READ ? MAX_READ : bytes;
     }
-    if (bytes > SIZE_MAX - CHUNK)
-        return moe_err_set(e, MOE_ELIMIT, "too much to read");
+    if (bytes > MOE_MEASURE_MAX_READ)
+        return moe_err_set(e, MOE_ELIMIT, "%s to read: more than %s",
+            moe_num_human(human, sizeof(human), bytes),
+            moe_num_human(most, sizeof(most), MOE_MEASURE_MAX_READ));
     if ((r = calloc(1, sizeof(*r))) != NULL) {
         r->pool = pool;
         r->len = (bytes + CHUNK - 1) / CHUNK * CHUNK;

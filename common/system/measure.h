@@ -108,7 +108,12 @@ int moe_measure_lines(struct moe_buf *b, const char *op, const char *shape,
 /* Reads of a buffer larger than the caches, by all threads of a pool. */
 struct moe_measure_reader;
 
-/* bytes 0: four times the last cache, at least 256 MiB. pool is borrowed. */
+#define MOE_MEASURE_MAX_READ ((size_t)64 << 30)
+
+/*
+ * bytes 0: four times the last cache, at least 256 MiB. pool is borrowed.
+ * Errors: MOE_ELIMIT, MOE_ENOMEM.
+ */
 int moe_measure_reader_new(struct moe_pool *pool, size_t bytes, struct moe_measure_reader **out,
     struct moe_err *e);
 
