@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MOE_CHAINS 192
+
 struct moe_kernels {
     const char *tier;   /* "ref", "avx2", "avx512" */
 
@@ -81,6 +83,12 @@ struct moe_kernels {
      */
     void (*wsum_f32)(float *out, size_t ldo, const float *v, const float *p, size_t ldp,
         size_t rows, size_t dim, size_t n);
+
+    /*
+     * x[i] = fma(x[i], a, b), `steps` times, for MOE_CHAINS chains that do not
+     * wait for each other: as fast as the processor multiplies and adds at all.
+     */
+    void (*chains_f32)(float *x, float a, float b, size_t steps);
 
     /*
      * RMSNorm: y = x * rsqrt(mean(x^2) + eps) * w. mean by the 16-lane sum in

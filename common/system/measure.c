@@ -4,6 +4,7 @@
  * told in. Does not know what is measured.
  */
 #include <math.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,10 @@
 #define CHUNK ((size_t)2 << 20)
 #define MIN_READ ((size_t)256 << 20)
 #define MAX_READ ((size_t)4 << 30)
+
+/* A job of the adder is some 50 us, and a few of them keep all threads busy. */
+#define ADD_STEPS 20000
+#define ADD_JOBS 4
 
 /* ---- Runs in turns --------------------------------------------------------------------- */
 
@@ -381,4 +386,63 @@ moe_measure_reader_free(struct moe_measure_reader *r)
         return;
     free(r->p);
     free(r);
+}
+
+struct moe_measure_adder {
+    struct moe_pool *pool;
+    const struct moe_kernels *k;
+    alignas(64) float x[MOE_POOL_MAX][MOE_CHAINS];
+};
+
+static void
+add_chains(void *ctx, size_t i, int w)
+{
+    struct moe_measure_adder *a = ctx;
+
+    (void)i;
+    /* To 2, from wherever: nothing grows, and nothing becomes subnormal. */
+    a->k->chains_f32(a->x[w], 0.5f, 1.0f, ADD_STEPS);
+}
+
+static size_t
+add_jobs(const struct moe_measure_adder *a)
+{
+    return ADD_JOBS * (size_t)moe_pool_size(a->pool);
+}
+
+static void
+add_all(void *ctx)
+{
+    struct moe_measure_adder *a = ctx;
+
+    moe_pool_run(a->pool, add_jobs(a), add_chains, a);
+}
+
+int
+moe_measure_adder_new(struct moe_pool *pool, const struct moe_kernels *k,
+    struct moe_measure_adder **out, struct moe_err *e)
+{
+    struct moe_measure_adder *a = aligned_alloc(alignof(struct moe_measure_adder), sizeof(*a));
+
+    *out = NULL;
+    if (a == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "measuring: out of memory");
+    memset(a, 0, sizeof(*a));
+    a->pool = pool;
+    a->k = k;
+    *out = a;
+    return 0;
+}
+
+struct moe_measure_case
+moe_measure_adder_case(struct moe_measure_adder *a)
+{
+    return (struct moe_measure_case){ .variant = "fma", .run = add_all, .ctx = a,
+        .ops = (uint64_t)add_jobs(a) * 2 * MOE_CHAINS * ADD_STEPS };
+}
+
+void
+moe_measure_adder_free(struct moe_measure_adder *a)
+{
+    free(a);
 }

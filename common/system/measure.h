@@ -17,6 +17,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/pool.h"
+#include "kernels/kernels.h"
 
 /* ---- Runs in turns ---- */
 
@@ -105,6 +106,11 @@ int moe_measure_lines(struct moe_buf *b, const char *op, const char *shape,
 
 /* ---- Limits of the machine ---- */
 
+/*
+ * Each is a case like the others: its line tells what the machine gave in the
+ * rounds in which the others ran, and they can be held against it.
+ */
+
 /* Reads of a buffer larger than the caches, by all threads of a pool. */
 struct moe_measure_reader;
 
@@ -121,5 +127,17 @@ int moe_measure_reader_new(struct moe_pool *pool, size_t bytes, struct moe_measu
 struct moe_measure_case moe_measure_reader_case(struct moe_measure_reader *r);
 
 void moe_measure_reader_free(struct moe_measure_reader *r);
+
+/* Multiply-adds of floats in registers, by all threads of a pool. */
+struct moe_measure_adder;
+
+/* pool and k are borrowed; k is the tier whose peak is wanted. Errors: MOE_ENOMEM. */
+int moe_measure_adder_new(struct moe_pool *pool, const struct moe_kernels *k,
+    struct moe_measure_adder **out, struct moe_err *e);
+
+/* As a case: named "fma"; a multiply-add is two operations. */
+struct moe_measure_case moe_measure_adder_case(struct moe_measure_adder *a);
+
+void moe_measure_adder_free(struct moe_measure_adder *a);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library's machinery: forking and joining with a busy neighbour and
- * without, streams against memory, the scanner against jansson. The lines are
- * those of common/system/measure.h.
+ * The limits of the machine, and the library's machinery: forking and joining
+ * with a busy neighbour and without, streams against memory, the scanner against
+ * jansson. The lines are those of common/system/measure.h.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -231,6 +231,22 @@ bench_json(void)
     moe_buf_fini(&b);
 }
 
+static void
+bench_limits(struct moe_pool *pool, struct moe_measure_reader *reader)
+{
+    struct moe_measure_case read = moe_measure_reader_case(reader), fma;
+    struct moe_measure_adder *adder;
+    struct moe_err e = { 0, "" };
+    char shape[32];
+
+    check(moe_measure_adder_new(pool, moe_kernels(), &adder, &e), &e);
+    fma = moe_measure_adder_case(adder);
+    (void)snprintf(shape, sizeof(shape), "%d threads", moe_pool_size(pool));
+    report("limit", shape, &read, 1, 1, MOE_MEASURE_TIME);
+    report("limit", shape, &fma, 1, 1, MOE_MEASURE_TIME);
+    moe_measure_adder_free(adder);
+}
+
 int
 main(void)
 {
@@ -240,6 +256,7 @@ main(void)
 
     check(moe_pool_new(0, &pool, &e), &e);
     check(moe_measure_reader_new(pool, 0, &reader, &e), &e);
+    bench_limits(pool, reader);
     bench_pool(pool);
     bench_stream(reader);
     bench_json();

@@ -14,6 +14,7 @@
 #include "tests/kernel/checkkern.h"
 #include "tests/tap.h"
 
+extern const struct ck_check check_chains;
 extern const struct ck_check check_convert;
 extern const struct ck_check check_crc32c;
 extern const struct ck_check check_dot;
@@ -30,6 +31,7 @@ extern const struct ck_check check_topk;
 extern const struct ck_check check_wsum;
 
 static const struct ck_check *const checks[] = {
+    &check_chains,
     &check_convert,
     &check_crc32c,
     &check_dot,

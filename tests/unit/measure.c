@@ -173,6 +173,27 @@ reader(void)
     moe_pool_free(pool);
 }
 
+static void
+adder(void)
+{
+    struct moe_pool *pool;
+    struct moe_measure_adder *a;
+    struct moe_measure_case c;
+    struct moe_measure m;
+    struct moe_measure_plan plan = { 2, 0 };
+    struct moe_err e = { 0, "" };
+
+    moe_pool_new(2, &pool, NULL);
+    tap_is_int(moe_measure_adder_new(pool, moe_kernels(), &a, &e), 0, "an adder");
+    c = moe_measure_adder_case(a);
+    tap_ok(c.ops > 0 && c.bytes == 0 && strcmp(c.variant, "fma") == 0, "counts operations");
+    tap_ok(moe_measure_run(&c, 1, &plan, &m, &e) == 0 && m.ns[0] > 0 && m.ns[1] > 0, "takes time");
+    moe_measure_fini(&m);
+    moe_measure_adder_free(a);
+    moe_measure_adder_free(NULL);
+    moe_pool_free(pool);
+}
+
 int
 main(void)
 {
@@ -182,5 +203,6 @@ main(void)
     intervals();
     lines();
     reader();
+    adder();
     return tap_done();
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chains of multiply-adds, AVX2: twice 12 vectors, more than two units with a
+ * latency of 4 or 5 need to be always busy, in the 16 registers there are.
+ */
+#include "kernels/kernels_init.h"
+#include "kernels/vec_avx2.h"
+
+#define TILE 12
+
+static void
+chains_f32(float *x, float a, float b, size_t steps)
+{
+    const __m256 va = _mm256_set1_ps(a), vb = _mm256_set1_ps(b);
+
+    for (size_t t = 0; t < MOE_CHAINS; t += TILE * 8) {
+        __m256 v[TILE];
+
+        K_UNROLL
+        for (int i = 0; i < TILE; i++)
+            v[i] = _mm256_loadu_ps(x + t + 8 * i);
+        for (size_t s = 0; s < steps; s++) {
+            K_UNROLL
+            for (int i = 0; i < TILE; i++)
+                v[i] = _mm256_fmadd_ps(v[i], va, vb);
+        }
+        K_UNROLL
+        for (int i = 0; i < TILE; i++)
+            _mm256_storeu_ps(x + t + 8 * i, v[i]);
+    }
+}
+
+void
+k_chains_avx2_init(struct moe_kernels *k)
+{
+    k->chains_f32 = chains_f32;
+}
