@@ -34,7 +34,8 @@ static void
 report(const char *op, const char *shape, const struct moe_measure_case *c, size_t n,
     size_t limit, enum moe_measure_by by)
 {
-    struct moe_measure_plan plan = { 11, 1000000 };
+    /* Longer than a slice of the scheduler, so that a neighbour gets its turns. */
+    struct moe_measure_plan plan = { 11, 20000000 };
     struct moe_buf b = MOE_BUF_INIT;
     struct moe_err e = { 0, "" };
     struct moe_measure m;
@@ -53,7 +54,8 @@ struct team {
     struct moe_pool *pool;
     size_t jobs;
     uint64_t job_ns;
-    atomic_int hog;     /* 1: the neighbour works, 2: it ends */
+    atomic_int hog;     /* 1: the neighbour is to work, 2: to end */
+    atomic_int does;    /* what it does */
 };
 
 static void
@@ -76,16 +78,25 @@ run_jobs(void *ctx)
     moe_pool_run(t->pool, t->jobs, job, t);
 }
 
+/* Have the neighbour work or rest, and wait until it does. */
+static void
+set_hog(struct team *t, int what)
+{
+    atomic_store(&t->hog, what);
+    while (atomic_load(&t->does) != what)
+        usleep(100);
+}
+
 static void
 hog_on(void *ctx)
 {
-    atomic_store(&((struct team *)ctx)->hog, 1);
+    set_hog(ctx, 1);
 }
 
 static void
 hog_off(void *ctx)
 {
-    atomic_store(&((struct team *)ctx)->hog, 0);
+    set_hog(ctx, 0);
 }
 
 static void *
@@ -94,16 +105,18 @@ hog(void *arg)
     struct team *t = arg;
     int now;
 
-    while ((now = atomic_load(&t->hog)) != 2)
+    while ((now = atomic_load(&t->hog)) != 2) {
+        atomic_store_explicit(&t->does, now, memory_order_relaxed);
         if (now == 0)
             usleep(500);
+    }
     return NULL;
 }
 
 static void
 bench_pool(struct moe_pool *pool)
 {
-    struct team t = { pool, (size_t)moe_pool_size(pool), 0, 0 };
+    struct team t = { pool, (size_t)moe_pool_size(pool), 0, 0, 0 };
     struct moe_measure_case empty = { "pool", run_jobs, NULL, &t, 0, t.jobs };
     struct moe_measure_case c[] = { { "alone", run_jobs, hog_off, &t, 0, 0 },
         { "neighbour", run_jobs, hog_on, &t, 0, 0 } };
