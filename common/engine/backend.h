@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/base/pool.h"
 #include "common/engine/matrix.h"
 
 #define MOE_BACKEND_LD 16
@@ -139,6 +140,12 @@ struct moe_backend_ops {
 struct moe_backend {        /* first member of every implementation */
     const struct moe_backend_ops *ops;
 };
+
+/*
+ * The processor as a device. pool is borrowed (NULL: the calling thread alone)
+ * and used by one caller at a time. Errors: MOE_ENOMEM.
+ */
+int moe_backend_cpu_new(struct moe_pool *pool, struct moe_backend **out, struct moe_err *e);
 
 /* Width of rows of n floats. */
 size_t moe_backend_ld(size_t n);

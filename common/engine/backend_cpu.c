@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/base/num.h"
-#include "common/engine/backend_cpu.h"
 #include "common/engine/cpu_device.h"
 
 static void

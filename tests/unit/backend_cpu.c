@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/backend_cpu.h"
+#include "common/engine/backend.h"
 #include "common/formats/packed.h"
 #include "tests/tap.h"
 

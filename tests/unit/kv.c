@@ -2,7 +2,6 @@
 /* Pages of sequences: growing, cutting, giving back, the limit. */
 #include <string.h>
 
-#include "common/engine/backend_cpu.h"
 #include "common/engine/kv.h"
 #include "tests/tap.h"
 

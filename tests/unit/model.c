@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/backend_cpu.h"
 #include "common/engine/session.h"
 #include "common/formats/safet.h"
 #include "tests/scratch.h"

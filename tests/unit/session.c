@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/backend_cpu.h"
 #include "common/engine/session.h"
 #include "tests/golden.h"
 #include "tests/tap.h"

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of moe-serve share. */
+#ifndef MOE_SERVE_SERVE_H
+#define MOE_SERVE_SERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/base/pool.h"
+#include "common/engine/kv.h"
+#include "common/engine/model.h"
+#include "common/engine/sampler.h"
+#include "common/engine/session.h"
+#include "common/engine/tokenizer.h"
+#include "common/formats/source.h"
+
+#define SERVE_MAX_STDIN ((size_t)256 << 20)     /* bytes of text or ids */
+
+enum serve_mode {
+    SERVE_NONE, SERVE_ONCE, SERVE_TOKENIZE, SERVE_DETOKENIZE, SERVE_LOGITS, SERVE_PPL
+};
+
+struct serve_options {
+    enum serve_mode mode;
+    const char *model;
+    int64_t threads;                /* 0 = what there is */
+    int64_t context;                /* 0 = the default */
+    int64_t batch;                  /* rows of a step */
+    bool arith_given;
+    enum moe_arith arith;
+    bool quiet;
+    int64_t tokens;                 /* most new ones */
+    struct moe_sampler_options sampler;
+};
+
+/* ---- serve_engine.c: a model ready for steps ---- */
+
+struct serve_engine {
+    struct moe_pool *pool;
+    struct moe_backend *backend;
+    struct moe_model *model;
+    struct moe_kv *kv;
+    struct moe_forward *forward;
+    size_t context;
+    enum moe_arith arith;
+};
+
+int serve_engine_open(const struct serve_options *o, struct serve_engine *g, struct moe_err *e);
+void serve_engine_close(struct serve_engine *g);
+
+/* ---- serve_text.c: tokenizer, text and ids ---- */
+
+/* The tokenizer beside the weights of s. */
+int serve_text_tokenizer(const struct moe_source *s, struct moe_tokenizer **out,
+    struct moe_err *e);
+
+/* The next whole number from *p on (before end), past blanks; false: none is left, or *bad. */
+bool serve_text_id(const char **p, const char *end, uint32_t *id, bool *bad);
+
+int serve_text_tokenize(const struct serve_options *o, struct moe_err *e);
+int serve_text_detokenize(const struct serve_options *o, struct moe_err *e);
+
+/* Write to stdout at once. Errors: MOE_EIO. */
+int serve_text_put(const void *p, size_t n, struct moe_err *e);
+
+/* ---- The other modes ---- */
+
+int serve_once_run(const struct serve_options *o, struct moe_err *e);
+int serve_logits_run(const struct serve_options *o, struct moe_err *e);
+int serve_ppl_run(const struct serve_options *o, struct moe_err *e);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns --once: a prompt on stdin, the model's continuation on stdout, each
+ * token as soon as its text is whole.
+ */
+#include <stdlib.h>
+
+#include "cmd/moe-serve/serve.h"
+#include "common/base/json.h"
+#include "common/base/read.h"
+#include "common/engine/detokenizer.h"
+
+#define MAX_STOPS 64
+
+struct stops {              /* ids that end a text */
+    uint32_t id[MAX_STOPS];
+    size_t n;
+};
+
+static int
+add_stop(struct stops *s, const json_t *v, const char *name, struct moe_err *e)
+{
+    if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > UINT32_MAX)
+        return moe_err_set(e, MOE_EFORMAT, "%s: eos_token_id: not a token id", name);
+    if (s->n == MAX_STOPS)
+        return moe_err_set(e, MOE_ELIMIT, "%s: eos_token_id: more than %d", name, MAX_STOPS);
+    s->id[s->n++] = (uint32_t)json_integer_value(v);
+    return 0;
+}
+
+/* eos_token_id of o: an id, a list, or nothing. */
+static int
+stops_of(const json_t *o, const char *name, struct stops *s, struct moe_err *e)
+{
+    const json_t *eos = json_object_get(o, "eos_token_id"), *v;
+    size_t i;
+    int rc;
+
+    if (eos == NULL || json_is_null(eos))
+        return 0;
+    s->n = 0;
+    if (!json_is_array(eos))
+        return add_stop(s, eos, name, e);
+    json_array_foreach (eos, i, v) {
+        if ((rc = add_stop(s, v, name, e)) != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* config.json says what ends a text; generation_config.json knows better. */
+static int
+read_stops(const struct moe_model *m, struct stops *s, struct moe_err *e)
+{
+    struct moe_buf b = MOE_BUF_INIT;
+    json_t *tree = NULL;
+    int rc;
+
+    *s = (struct stops){ { 0 }, 0 };
+    if ((rc = stops_of(m->config.text, m->config.name, s, e)) != 0)
+        return rc;
+    rc = moe_source_aux(m->source, "generation_config.json", MOE_JSON_MAX_BYTES, &b, e);
+    if (rc == 0 && (rc = moe_json_parse(b.p, b.len, "generation_config.json", &tree, e)) == 0)
+        rc = stops_of(tree, "generation_config.json", s, e);
+    json_decref(tree);
+    moe_buf_fini(&b);
+    return rc == MOE_ENOENT ? 0 : rc;
+}
+
+static bool
+is_stop(const struct stops *s, uint32_t id)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->id[i] == id)
+            return true;
+    }
+    return false;
+}
+
+static int
+read_prompt(const struct moe_tokenizer *t, struct moe_tokens *ids, struct moe_err *e)
+{
+    struct moe_buf in = MOE_BUF_INIT;
+    int rc;
+
+    if ((rc = moe_read_file("-", SERVE_MAX_STDIN, &in, e)) != 0)
+        goto out;
+    rc = moe_tokenizer_encode(t, in.p, in.len, MOE_ADDED_ALL, true, ids, e);
+    if (rc != 0)
+        rc = moe_err_at(e, "stdin");
+    else if (ids->n == 0)
+        rc = moe_err_set(e, MOE_EFORMAT, "stdin: the prompt is empty");
+out:
+    moe_buf_fini(&in);
+    return rc;
+}
+
+/* Tokens one by one, their text as it becomes whole. */
+static int
+generate(struct serve_engine *g, struct moe_session *s, const struct moe_tokenizer *t,
+    const struct stops *stops, size_t most, struct moe_err *e)
+{
+    struct moe_detokenizer *d = NULL;
+    struct moe_buf out = MOE_BUF_INIT;
+    int rc;
+
+    if ((rc = moe_detokenizer_new(t, true, &d, e)) != 0)
+        return rc;
+    for (size_t i = 0; i < most && rc == 0; i++) {
+        uint32_t id;
+
+        if ((rc = moe_session_next(g->forward, s, &id, e)) != 0 || is_stop(stops, id))
+            break;
+        moe_buf_clear(&out);
+        if ((rc = moe_detokenizer_put(d, id, &out, e)) == 0)
+            rc = serve_text_put(out.p, out.len, e);
+    }
+    moe_buf_clear(&out);
+    if (rc == 0 && (rc = moe_detokenizer_end(d, &out, e)) == 0)
+        rc = serve_text_put(out.p, out.len, e);
+    moe_buf_fini(&out);
+    moe_detokenizer_free(d);
+    return rc;
+}
+
+int
+serve_once_run(const struct serve_options *o, struct moe_err *e)
+{
+    struct serve_engine g;
+    struct moe_tokenizer *t = NULL;
+    struct moe_tokens ids = MOE_TOKENS_INIT;
+    struct moe_session *s = NULL;
+    struct stops stops;
+    size_t room, most;
+    int rc;
+
+    if ((rc = serve_engine_open(o, &g, e)) != 0)
+        return rc;
+    if ((rc = read_stops(g.model, &stops, e)) != 0)
+        goto out;
+    if ((rc = serve_text_tokenizer(g.model->source, &t, e)) != 0)
+        goto out;
+    if ((rc = read_prompt(t, &ids, e)) != 0)
+        goto out;
+    if (ids.n >= g.context) {
+        rc = moe_err_set(e, MOE_ELIMIT, "stdin: a prompt of %zu tokens leaves no room in a "
+            "context of %zu", ids.n, g.context);
+        goto out;
+    }
+    room = g.context - ids.n;
+    most = room < (size_t)o->tokens ? room : (size_t)o->tokens;
+    if ((rc = moe_session_new(g.model, g.kv, g.context, ids.n + most, &o->sampler, &s, e)) != 0)
+        goto out;
+    if ((rc = moe_session_add(s, ids.id, ids.n, e)) != 0) {
+        rc = moe_err_at(e, "stdin");
+        goto out;
+    }
+    rc = generate(&g, s, t, &stops, most, e);
+out:
+    moe_session_free(s);
+    moe_tokens_fini(&ids);
+    moe_tokenizer_free(t);
+    serve_engine_close(&g);
+    return rc;
+}
