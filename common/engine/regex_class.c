@@ -86,7 +86,8 @@ moe_regex_class_property(struct moe_buf *out, const char *name)
         return false;
     listed[0] = ' ';
     memcpy(listed + 1, name, n);
-    memcpy(listed + 1 + n, " ", 2);
+    listed[n + 1] = ' ';
+    listed[n + 2] = '\0';
     if (strstr(CATEGORIES, listed) != NULL)
         category(out, name);
     else if (n > 2 && name[0] >= 'A' && name[0] <= 'Z' && strcmp(name, "Any") != 0)

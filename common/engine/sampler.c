@@ -80,7 +80,7 @@ kth_largest(float *x, size_t n, size_t k)
         else
             return pivot;
     }
-    return x[lo];
+    return x[lo];   /* NOLINT(clang-analyzer-core.uninitialized.UndefReturn): n >= 1 */
 }
 
 /* p from the logits of c[0..n), which sum to 1. */

@@ -210,7 +210,8 @@ get_kv(struct cursor *c, struct moe_gguf *g)
     kv->kind = (enum moe_gguf_kind)kind;
     if ((rc = get_value(c, kv)) != 0)
         return rc;
-    if (key_end == (uint64_t)((const unsigned char *)kv->key - c->p) + sizeof(align_key) - 1 &&
+    if (kv->key != NULL &&
+        key_end == (uint64_t)((const unsigned char *)kv->key - c->p) + sizeof(align_key) - 1 &&
         memcmp(kv->key, align_key, sizeof(align_key) - 1) == 0 &&
         (rc = get_alignment(c, g, kv)) != 0)
         return rc;

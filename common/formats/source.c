@@ -191,13 +191,11 @@ read_stream(struct moe_source *s, size_t i, uint64_t at, void *p, size_t n, stru
 {
     const struct moe_tensor *t = s->entries[i].t;
     uint64_t want = t->begin + at;
-    int rc;
 
     if (want < s->stream_at)
         return moe_err_set(e, MOE_EUNSUP, "%s: tensor %s: a stream is not read backwards", s->path,
             t->name);
-    if ((rc = skip(s, want - s->stream_at, e)) != 0 ||
-        (rc = moe_stream_get(s->stream, p, n, e)) != 0)
+    if (skip(s, want - s->stream_at, e) != 0 || moe_stream_get(s->stream, p, n, e) != 0)
         return moe_err_at(e, "tensor %s", t->name);
     s->stream_at = want + n;
     if (s->stream_at == moe_safet_data_len(s->files[0].safet))

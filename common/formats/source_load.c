@@ -442,7 +442,7 @@ collect(struct moe_source *s, struct moe_err *e)
     }
     for (size_t i = 0; s->gguf != NULL && i < n; i++)
         s->entries[s->n++] = (struct moe_source_entry){ &s->gguf_tensors[i], 0 };
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         s->by_name[i] = i;
         s->bytes += s->entries[i].t->end - s->entries[i].t->begin;
     }
