@@ -105,6 +105,7 @@ struct moe_backend_ops {
     int (*adopt)(struct moe_backend *b, const void *p, size_t bytes, struct moe_mem **out,
         struct moe_err *e);
     void (*release)(struct moe_backend *b, struct moe_mem *m);      /* NULL is allowed */
+    /* Threads may, to different bytes. */
     void (*write)(struct moe_backend *b, struct moe_view to, const void *p, size_t bytes);
     /* Waits for what was queued before. Zeros after a failure. */
     void (*read)(struct moe_backend *b, void *p, struct moe_view from, size_t bytes);

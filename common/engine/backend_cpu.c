@@ -6,9 +6,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/base/num.h"
 #include "common/engine/cpu_device.h"
+
+#define HUGE ((size_t)2 << 20)      /* bytes of a huge page */
 
 static void
 cpu_free(struct moe_backend *b)
@@ -22,53 +25,72 @@ cpu_free(struct moe_backend *b)
     free(c);
 }
 
-static int
-mem_new(unsigned char *p, bool owned, struct moe_mem **out, struct moe_err *e)
+/* Zeroed pages at a multiple of the size of a huge one, which they may then be. */
+static bool
+map_pages(struct moe_mem *m, size_t bytes)
 {
-    struct moe_mem *m = malloc(sizeof(*m));
+    size_t len = bytes + HUGE;
+    void *p;
 
-    if (m == NULL)
-        return moe_err_set(e, MOE_ENOMEM, "weights: out of memory");
-    *m = (struct moe_mem){ p, owned };
-    *out = m;
-    return 0;
+    if (len < bytes)
+        return false;
+    p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    m->map = p;
+    m->map_len = len;
+    m->p = (unsigned char *)p + (HUGE - (uintptr_t)p % HUGE) % HUGE;
+    (void)madvise(m->p, bytes, MADV_HUGEPAGE);
+    return true;
 }
 
 static int
 cpu_alloc(struct moe_backend *b, size_t bytes, struct moe_mem **out, struct moe_err *e)
 {
+    struct moe_mem *m = calloc(1, sizeof(*m));
     uint64_t cap = 0;
-    void *p = NULL;
-    int rc;
 
     (void)b;
     *out = NULL;
-    if (moe_num_align(bytes == 0 ? 1 : bytes, 64, &cap))
-        p = aligned_alloc(64, cap);
-    if (p == NULL)
-        return moe_err_set(e, MOE_ENOMEM, "no memory for %zu bytes", bytes);
-    memset(p, 0, cap);
-    if ((rc = mem_new(p, true, out, e)) != 0)
-        free(p);
-    return rc;
+    if (m != NULL && bytes >= HUGE) {
+        if (map_pages(m, bytes)) {
+            *out = m;
+            return 0;
+        }
+    } else if (m != NULL && moe_num_align(bytes + 1, 64, &cap)
+        && (m->heap = aligned_alloc(64, cap)) != NULL) {
+        m->p = memset(m->heap, 0, cap);
+        *out = m;
+        return 0;
+    }
+    free(m);
+    return moe_err_set(e, MOE_ENOMEM, "no memory for %zu bytes", bytes);
 }
 
 static int
 cpu_adopt(struct moe_backend *b, const void *p, size_t bytes, struct moe_mem **out,
     struct moe_err *e)
 {
+    struct moe_mem *m = calloc(1, sizeof(*m));
+
     (void)b;
     (void)bytes;
-    *out = NULL;
-    return mem_new((unsigned char *)p, false, out, e);
+    *out = m;
+    if (m == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "weights: out of memory");
+    m->p = (unsigned char *)p;
+    return 0;
 }
 
 static void
 cpu_release(struct moe_backend *b, struct moe_mem *m)
 {
     (void)b;
-    if (m != NULL && m->owned)
-        free(m->p);
+    if (m == NULL)
+        return;
+    if (m->map != NULL)
+        (void)munmap(m->map, m->map_len);
+    free(m->heap);
     free(m);
 }
 

@@ -12,7 +12,9 @@
 
 struct moe_mem {
     unsigned char *p;
-    bool owned;
+    void *heap;             /* to be freed, or NULL */
+    void *map;              /* to be unmapped, or NULL */
+    size_t map_len;
 };
 
 struct moe_cpu_space {      /* memory that only grows */

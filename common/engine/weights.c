@@ -293,6 +293,7 @@ struct packing {
     struct moe_expert *experts;
     struct moe_qmat (*q)[3];        /* [experts] gate, up, down */
     bool *packed;                   /* [experts] */
+    size_t bytes;                   /* of the records so far */
     struct moe_err failed;          /* of any job */
 };
 
@@ -311,7 +312,10 @@ pack_expert(void *ctx, size_t x, int worker)
         __atomic_store_n(&p->failed.code, MOE_ENOMEM, __ATOMIC_RELAXED);
 }
 
-/* One record as moe-packed(5) has it, without its checksum; false: not in this format. */
+/*
+ * A place for expert x among the layer's records, laid out as moe-packed(5) has
+ * them but without a checksum; *done is false when its encoding is another.
+ */
 static int
 place_expert(struct packing *p, size_t x, bool *done, struct moe_err *e)
 {
@@ -319,7 +323,6 @@ place_expert(struct packing *p, size_t x, bool *done, struct moe_err *e)
     struct moe_expert *to = &p->experts[x];
     struct moe_packed_expert record;
     struct moe_packed gate, up, down;
-    struct moe_mem *mem;
     int rc;
 
     *done = packable(&q[0], &gate) && packable(&q[1], &up) && packable(&q[2], &down)
@@ -330,10 +333,9 @@ place_expert(struct packing *p, size_t x, bool *done, struct moe_err *e)
     if ((rc = moe_packed_expert_layout(gate.cols, gate.rows, MOE_PACKED_I4, gate.scale_dtype,
         gate.group, down.group, &record, e)) != 0)
         return rc;
-    if ((rc = device_alloc(p->m, record.bytes, &mem, e)) != 0)
-        return rc;
-    to->gate = packed_matrix(&gate, true, mem, 0);
-    to->down = packed_matrix(&down, false, mem, record.down_at);
+    to->gate = packed_matrix(&gate, true, NULL, p->bytes);
+    to->down = packed_matrix(&down, false, NULL, p->bytes + record.down_at);
+    p->bytes += record.bytes;
     return 0;
 }
 
@@ -388,6 +390,28 @@ load_stacked(struct packing *p, size_t layer, size_t x, size_t inter, struct moe
     return as_stored(p->m, &q, &to->down, e);
 }
 
+/* One piece of memory for all records of the layer: large enough for huge pages. */
+static int
+pack_all(struct packing *p, struct moe_pool *pool, struct moe_err *e)
+{
+    struct moe_mem *mem;
+    int rc;
+
+    if (p->bytes == 0)
+        return 0;
+    if ((rc = device_alloc(p->m, p->bytes, &mem, e)) != 0)
+        return rc;
+    for (size_t x = 0; x < p->m->experts; x++) {
+        if (p->packed[x])
+            p->experts[x].gate.data.mem = p->experts[x].down.data.mem = mem;
+    }
+    if (pool != NULL)
+        moe_pool_run(pool, p->m->experts, pack_expert, p);
+    for (size_t x = 0; x < p->m->experts && pool == NULL; x++)
+        pack_expert(p, x, 0);
+    return p->failed.code == 0 ? 0 : moe_err_set(e, MOE_ENOMEM, "experts: out of memory");
+}
+
 int
 moe_weights_experts(struct moe_model *m, size_t layer, size_t inter, struct moe_pool *pool,
     struct moe_expert *out, struct moe_err *e)
@@ -403,12 +427,8 @@ moe_weights_experts(struct moe_model *m, size_t layer, size_t inter, struct moe_
         rc = moe_err_set(e, MOE_ENOMEM, "experts: out of memory");
     for (size_t x = 0; x < m->experts && rc == 0; x++)
         rc = stacked ? load_stacked(&p, layer, x, inter, e) : load_single(&p, layer, x, inter, e);
-    if (rc == 0 && pool != NULL)
-        moe_pool_run(pool, m->experts, pack_expert, &p);
-    for (size_t x = 0; x < m->experts && rc == 0 && pool == NULL; x++)
-        pack_expert(&p, x, 0);
-    if (rc == 0 && p.failed.code != 0)
-        rc = moe_err_set(e, MOE_ENOMEM, "experts: out of memory");
+    if (rc == 0)
+        rc = pack_all(&p, pool, e);
     free(p.q);
     free(p.packed);
     return rc;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# --logits: golden logits of every family and variant, the same bytes for any
-# threads, cut and instruction set, and lists that are refused.
+# --logits: golden logits of every family and variant, greedy tokens, the same
+# bytes for any threads, cut and instruction set, and lists that are refused.
 . "$T/tap.sh"
 . "$T/models.sh"
 golden="$B/tests/tools/golden_logits"
@@ -23,6 +23,13 @@ for d in "$T"/data/variants/*/; do
     m=$(basename "$d")
     "$B/tests/tools/golden_model" "$d" "$m"
     check "$m" "$m" "$d/golden"
+done
+
+# Greedy tokens, told from the logits after each.
+for m in mixtral qwen3_moe; do
+    "$golden" steps "$T/data/models/$m/golden.json" | "$serve" --logits "$(model $m)" >got
+    "$golden" greedy got "$T/data/models/$m/golden.json" >out 2>&1
+    ok "$m: greedy tokens: $(cat out)" $?
 done
 
 # One result.

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * golden_logits prompts FILE.json: the prompts of a golden.json, one list of
- * ids a line.
+ * ids a line. golden_logits steps FILE.json: each with its greedy tokens behind.
+ * golden_logits greedy GOT FILE.json: whether the largest logit after each
+ * token of `steps` is the next greedy token, up to the first step of a list
+ * whose gap is too small; at least nine of ten steps must be compared.
  * golden_logits compare GOT GOLDEN LIMIT: whether every tensor of GOLDEN is in
  * GOT and differs by no more than LIMIT; where GOLDEN has fewer rows they are
  * the last ones. Prints the largest difference. Status 0 yes, 1 no, 2 trouble.
@@ -9,10 +12,13 @@
  */
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define GAP 1e-3        /* of the two largest logits: below it they may trade places */
 
 struct file {
     unsigned char *p;
@@ -107,30 +113,87 @@ compare(const char *got_path, const char *want_path, double limit)
 }
 
 static int
-prompts(const char *path)
+prompts(const char *path, bool steps)
 {
     json_t *root = json_load_file(path, 0, NULL);
     const json_t *list = json_object_get(root, "prompts"), *p, *id;
+    const json_t *greedy = json_object_get(root, "greedy");
     size_t i, k;
 
-    if (list == NULL)
+    if (list == NULL || (steps && greedy == NULL))
         trouble(path, "no prompts");
     json_array_foreach (list, i, p) {
         json_array_foreach (p, k, id)
             printf("%s%lld", k == 0 ? "" : " ", (long long)json_integer_value(id));
+        json_array_foreach (json_array_get(steps ? greedy : NULL, i), k, id)
+            printf(" %lld", (long long)json_integer_value(id));
         putchar('\n');
     }
     json_decref(root);
     return 0;
 }
 
+static size_t
+largest(const unsigned char *row, size_t n)
+{
+    float best = -INFINITY, v;
+    size_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&v, row + 4 * i, 4);
+        if (v > best) {
+            best = v;
+            at = i;
+        }
+    }
+    return at;
+}
+
+static int
+greedy(const char *got_path, const char *path)
+{
+    struct file got = load(got_path);
+    json_t *root = json_load_file(path, 0, NULL);
+    const json_t *list = json_object_get(root, "greedy"), *ids, *id;
+    size_t i, k, steps = 0, compared = 0, equal = 0;
+    char name[32];
+
+    json_array_foreach (list, i, ids) {
+        size_t from = json_array_size(json_array_get(json_object_get(root, "prompts"), i)) - 1;
+        const json_t *gaps = json_array_get(json_object_get(root, "gap"), i);
+        const unsigned char *p;
+        size_t n = 0, vocab;
+        bool on = true;
+
+        snprintf(name, sizeof(name), "logits_%zu", i);
+        if ((p = floats(&got, got_path, name, &n)) == NULL)
+            trouble(got_path, name);
+        vocab = n / (from + 1 + json_array_size(ids));
+        json_array_foreach (ids, k, id) {
+            steps++;
+            on = on && json_number_value(json_array_get(gaps, k)) > GAP;
+            compared += on;
+            equal += on && (json_int_t)largest(p + 4 * vocab * (from + k), vocab)
+                == json_integer_value(id);
+        }
+    }
+    printf("%zu of %zu steps compared, %zu equal\n", compared, steps, equal);
+    json_decref(root);
+    json_decref(got.header);
+    free(got.p);
+    return steps > 0 && compared * 10 >= steps * 9 && equal == compared ? 0 : 1;
+}
+
 int
 main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "prompts") == 0)
-        return prompts(argv[2]);
+    if (argc == 3 && (strcmp(argv[1], "prompts") == 0 || strcmp(argv[1], "steps") == 0))
+        return prompts(argv[2], argv[1][0] == 's');
+    if (argc == 4 && strcmp(argv[1], "greedy") == 0)
+        return greedy(argv[2], argv[3]);
     if (argc == 5 && strcmp(argv[1], "compare") == 0)
         return compare(argv[2], argv[3], strtod(argv[4], NULL));
-    fputs("usage: golden_logits prompts JSON | golden_logits compare GOT GOLDEN LIMIT\n", stderr);
+    fputs("usage: golden_logits prompts|steps JSON | greedy GOT JSON | compare GOT GOLDEN LIMIT\n",
+        stderr);
     return 2;
 }
