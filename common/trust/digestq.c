@@ -93,6 +93,8 @@ finish(struct run *r, struct lane *l, int rc, struct moe_err *e)
     l->n = 0;
     if (rc == 0)
         rc = moe_digest_end(&l->d, j->sum, e);
+    if (rc == MOE_ESTOP)
+        halt(r, rc, e);
     pthread_mutex_lock(&r->lock);
     j->why = rc != 0 ? strdup(e->text) : NULL;
     j->rc = rc;

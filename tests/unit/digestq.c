@@ -5,9 +5,11 @@
  */
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "common/base/stop.h"
@@ -189,6 +191,40 @@ pipe_here(void)
     moe_pool_free(pool);
 }
 
+static void
+on_alarm(int sig)
+{
+    moe_stop_set(sig);
+}
+
+/* A signal ends the wait for a pipe that stays silent: the run ends, no job is told. */
+static void
+pipe_stopped(void)
+{
+    struct moe_pool *pool = team(2);
+    struct moe_digestq_job job = { .name = "-", .at = MOE_DIGESTQ_HERE, .len = MOE_DIGESTQ_REST };
+    struct seen s = { .jobs = &job };
+    struct moe_digestq q = { &job, 1, NULL, done_job, &s, NULL };
+    struct sigaction sa = { .sa_handler = on_alarm };
+    struct itimerval soon = { .it_value = { 0, 50000 }, .it_interval = { 0, 50000 } };
+    struct itimerval never = { { 0, 0 }, { 0, 0 } };
+    struct moe_err e = { 0 };
+    int fd[2];
+
+    if (pipe(fd) != 0)
+        exit(2);
+    job.fd = fd[0];
+    (void)sigaction(SIGALRM, &sa, NULL);
+    (void)setitimer(ITIMER_REAL, &soon, NULL);
+    tap_is_int(moe_digestq_run(&q, pool, &e), MOE_ESTOP, "a signal while a pipe is waited for");
+    (void)setitimer(ITIMER_REAL, &never, NULL);
+    moe_stop_set(0);
+    tap_ok(s.n == 0 && job.rc == MOE_ESTOP, "ends the run, and no job is told");
+    (void)close(fd[0]);
+    (void)close(fd[1]);
+    moe_pool_free(pool);
+}
+
 /* A directory can be opened, but not read. */
 static void
 unreadable(void)
@@ -243,6 +279,7 @@ main(void)
         alone(threads, 0, 0, MOE_DIGESTQ_REST, "a lone empty file");
     }
     pipe_here();
+    pipe_stopped();
     unreadable();
     ends();
     remove_files();
