@@ -3,7 +3,8 @@
  * Where things lie in a packed INT4 block (moe-packed(5)): steps of up to 256
  * columns, each the scales of its groups (16 rows of 2 bytes a group, padded to
  * 64 bytes) and then their codes, 64 bytes for 8 columns. Byte 4 r + i holds
- * row r: column i in the low nibble, column 4 + i in the high one.
+ * row r: column i in the low nibble, column 4 + i in the high one. The kernels
+ * take the kind i4 without zero points and without a bias.
  */
 #ifndef MOE_KERNELS_PACKED_H
 #define MOE_KERNELS_PACKED_H

@@ -199,7 +199,8 @@ packable(const struct moe_qmat *q, struct moe_packed *p)
 {
     uint64_t bytes;
 
-    *p = (struct moe_packed){ MOE_PACKED_I4, q->scale_dtype, q->rows, q->cols, q->group };
+    *p = (struct moe_packed){ .kind = MOE_PACKED_I4, .scale_dtype = q->scale_dtype,
+        .rows = q->rows, .cols = q->cols, .group = q->group };
     return q->enc == MOE_ENC_CT_PACK && q->bits == 4 && q->symmetric && q->g_idx == NULL
         && (q->group == 32 || q->group == 64 || q->group == 128) && q->cols % q->group == 0
         && (q->scale_dtype == MOE_BF16 || q->scale_dtype == MOE_F16)
@@ -224,7 +225,8 @@ static int
 pack(struct moe_model *m, const struct moe_matrix *w, const struct moe_qmat *q,
     const struct moe_qmat *beside, struct moe_err *e)
 {
-    struct moe_packed p = { MOE_PACKED_I4, q->scale_dtype, q->rows, q->cols, q->group };
+    struct moe_packed p = { .kind = MOE_PACKED_I4, .scale_dtype = q->scale_dtype,
+        .rows = q->rows, .cols = q->cols, .group = q->group };
     size_t bytes = moe_matrix_bytes(w), blocks = (w->rows + MOE_PACKED_ROWS - 1) / MOE_PACKED_ROWS;
     unsigned char *to = aligned_alloc(64, bytes), *at = to;
 
@@ -330,8 +332,7 @@ place_expert(struct packing *p, size_t x, bool *done, struct moe_err *e)
         && gate.scale_dtype == down.scale_dtype;
     if (!*done)
         return 0;
-    if ((rc = moe_packed_expert_layout(gate.cols, gate.rows, MOE_PACKED_I4, gate.scale_dtype,
-        gate.group, down.group, &record, e)) != 0)
+    if ((rc = moe_packed_expert_layout(&gate, &down, &record, e)) != 0)
         return rc;
     to->gate = packed_matrix(&gate, true, NULL, p->bytes);
     to->down = packed_matrix(&down, false, NULL, p->bytes + record.down_at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the packed layout: where each code and scale of a block goes, and the
- * sizes of records. moe-packed(5) is its description. Does not compute with it
+ * Owns the packed layout: where each code, scale, zero point and bias of a
+ * block goes, and the sizes of records. moe-packed(5) is its description. Does not compute with it
  * (kernels) and reads no file.
  */
 #include <inttypes.h>
@@ -21,17 +21,40 @@ unit_cols(enum moe_packed_kind kind)
     return kind == MOE_PACKED_I4 ? 8 : kind == MOE_PACKED_I8 ? 4 : 2;
 }
 
-/* Bytes of the scales of n groups, padded. */
-static uint64_t
-scale_bytes(uint64_t n)
+/* The code that q = 0 is stored as. */
+static unsigned
+offset_of(enum moe_packed_kind kind)
 {
-    return (n * ROWS * 2 + UNIT - 1) / UNIT * UNIT;
+    return kind == MOE_PACKED_I4 ? 8 : 128;
+}
+
+/* Bytes of the bias of a block. */
+static uint64_t
+bias_bytes(const struct moe_packed *m)
+{
+    return m->bias ? ROWS * sizeof(float) : 0;
+}
+
+/* Bytes of the scales and zero points of n groups, padded. */
+static uint64_t
+scale_bytes(const struct moe_packed *m, uint64_t n)
+{
+    return (n * ROWS * (m->zeros ? 3 : 2) + UNIT - 1) / UNIT * UNIT;
 }
 
 static uint64_t
 step_cols(const struct moe_packed *m, uint64_t k)
 {
     return m->cols - k < MOE_PACKED_COLS ? m->cols - k : MOE_PACKED_COLS;
+}
+
+/* Bytes of the whole step at column k. */
+static uint64_t
+step_bytes(const struct moe_packed *m, uint64_t k)
+{
+    uint64_t cols = step_cols(m, k);
+
+    return scale_bytes(m, cols / m->group) + cols / unit_cols(m->kind) * UNIT;
 }
 
 /* Rows of block b that the matrix has. */
@@ -66,9 +89,12 @@ spread(uint32_t v)
     return (v | v << 4) & 0x0f0f0f0f;
 }
 
-/* ---- Scales ------------------------------------------------------------------- */
+/* ---- Scales, zero points, bias -------------------------------------------------- */
 
-/* Scales of the step at column k; scales [rows][cols / group] as bytes. Returns their end. */
+/*
+ * Scales of the step at column k; scales [rows][cols / group] as bytes. The zero
+ * points beside them become 0. Returns their end.
+ */
 static unsigned char *
 put_scales(const struct moe_packed *m, uint64_t b, const unsigned char *scales, uint64_t k,
     unsigned char *to)
@@ -76,14 +102,16 @@ put_scales(const struct moe_packed *m, uint64_t b, const unsigned char *scales, 
     uint64_t groups = step_cols(m, k) / m->group, per_row = m->cols / m->group;
     unsigned rows = true_rows(m, b);
 
-    memset(to, 0, scale_bytes(groups));
+    memset(to, 0, scale_bytes(m, groups));
+    if (m->zeros)
+        memset(to + groups * ROWS * 2, (int)offset_of(m->kind), groups * ROWS);
     for (unsigned r = 0; r < rows; r++) {
         const unsigned char *from = scales + 2 * ((b * ROWS + r) * per_row + k / m->group);
 
         for (uint64_t g = 0; g < groups; g++)
             memcpy(to + 2 * (g * ROWS + r), from + 2 * g, 2);
     }
-    return to + scale_bytes(groups);
+    return to + scale_bytes(m, groups);
 }
 
 static const unsigned char *
@@ -96,7 +124,84 @@ get_scales(const struct moe_packed *m, uint64_t b, uint16_t *scales, uint64_t k,
         for (uint64_t g = 0; g < groups; g++)
             memcpy(&scales[(b * ROWS + r) * per_row + k / m->group + g],
                 from + 2 * (g * ROWS + r), 2);
-    return from + scale_bytes(groups);
+    return from + scale_bytes(m, groups);
+}
+
+/* Zero points of the step at `to`, from those of pack-quantized: codes that run down the rows. */
+static void
+put_zero_words(const struct moe_packed *m, uint64_t b, const unsigned char *from, uint64_t k,
+    unsigned char *to)
+{
+    uint64_t groups = step_cols(m, k) / m->group, per_row = m->cols / m->group;
+    unsigned bits = m->kind == MOE_PACKED_I4 ? 4 : 8, rows = true_rows(m, b);
+
+    to += groups * ROWS * 2;
+    from += 4 * (b * ROWS * bits / 32 * per_row + k / m->group);
+    for (uint64_t g = 0; g < groups; g++, to += ROWS, from += 4)
+        for (unsigned r = 0; r < rows; r++)
+            to[r] = (unsigned char)(word(from + r * bits / 32 * 4 * per_row) >> r * bits % 32 &
+                ((1u << bits) - 1));
+}
+
+void
+moe_packed_zeros(const struct moe_packed *m, uint64_t b, const int8_t *zeros, void *to)
+{
+    uint64_t per_row = m->cols / m->group;
+    unsigned char *p = (unsigned char *)to + bias_bytes(m);
+
+    for (uint64_t k = 0; k < m->cols; p += step_bytes(m, k), k += MOE_PACKED_COLS) {
+        uint64_t groups = step_cols(m, k) / m->group;
+
+        for (unsigned r = 0; r < true_rows(m, b); r++)
+            for (uint64_t g = 0; g < groups; g++)
+                p[groups * ROWS * 2 + g * ROWS + r] = (unsigned char)((int)offset_of(m->kind) +
+                    zeros[(b * ROWS + r) * per_row + k / m->group + g]);
+    }
+}
+
+void
+moe_packed_unzeros(const struct moe_packed *m, uint64_t b, const void *from, int8_t *zeros)
+{
+    uint64_t per_row = m->cols / m->group;
+    const unsigned char *p = (const unsigned char *)from + bias_bytes(m);
+
+    for (uint64_t k = 0; k < m->cols; p += step_bytes(m, k), k += MOE_PACKED_COLS) {
+        uint64_t groups = step_cols(m, k) / m->group;
+
+        for (unsigned r = 0; r < true_rows(m, b); r++)
+            for (uint64_t g = 0; g < groups; g++)
+                zeros[(b * ROWS + r) * per_row + k / m->group + g] = (int8_t)(
+                    p[groups * ROWS * 2 + g * ROWS + r] - (int)offset_of(m->kind));
+    }
+}
+
+void
+moe_packed_bias(const struct moe_packed *m, uint64_t b, const float *bias, void *to)
+{
+    for (unsigned r = 0; r < true_rows(m, b); r++) {
+        uint32_t v;
+
+        memcpy(&v, &bias[b * ROWS + r], sizeof(v));
+        put_word((unsigned char *)to + 4 * r, v);
+    }
+}
+
+void
+moe_packed_unbias(const struct moe_packed *m, uint64_t b, const void *from, float *bias)
+{
+    for (unsigned r = 0; r < true_rows(m, b); r++) {
+        uint32_t v = word((const unsigned char *)from + 4 * r);
+
+        memcpy(&bias[b * ROWS + r], &v, sizeof(v));
+    }
+}
+
+/* The head of a block, bias 0; returns what follows. */
+static unsigned char *
+begin_block(const struct moe_packed *m, void *to)
+{
+    memset(to, 0, bias_bytes(m));
+    return (unsigned char *)to + bias_bytes(m);
 }
 
 /* ---- Blocks --------------------------------------------------------------------- */
@@ -144,7 +249,7 @@ moe_packed_block(const struct moe_packed *m, uint64_t b, const int8_t *codes,
     static const int8_t zeros[8];
     uint64_t each = unit_cols(m->kind);
     unsigned rows = true_rows(m, b);
-    unsigned char *p = to;
+    unsigned char *p = begin_block(m, to);
 
     for (uint64_t k = 0; k < m->cols; k += MOE_PACKED_COLS) {
         uint64_t end = k + step_cols(m, k);
@@ -161,7 +266,7 @@ void
 moe_packed_block_bf16(const struct moe_packed *m, uint64_t b, const uint16_t *w, void *to)
 {
     unsigned rows = true_rows(m, b);
-    unsigned char *p = to;
+    unsigned char *p = begin_block(m, to);
 
     for (uint64_t k = 0; k < m->cols; k += 2, p += UNIT) {
         for (unsigned r = 0; r < rows; r++)
@@ -175,7 +280,7 @@ moe_packed_unblock(const struct moe_packed *m, uint64_t b, const void *from,
     int8_t *codes, uint16_t *scales)
 {
     uint64_t each = unit_cols(m->kind);
-    const unsigned char *p = from;
+    const unsigned char *p = (const unsigned char *)from + bias_bytes(m);
 
     for (uint64_t k = 0; k < m->cols; k += MOE_PACKED_COLS) {
         uint64_t end = k + step_cols(m, k);
@@ -199,7 +304,7 @@ moe_packed_unblock(const struct moe_packed *m, uint64_t b, const void *from,
 void
 moe_packed_unblock_bf16(const struct moe_packed *m, uint64_t b, const void *from, uint16_t *w)
 {
-    const unsigned char *p = from;
+    const unsigned char *p = (const unsigned char *)from + bias_bytes(m);
 
     for (uint64_t k = 0; k < m->cols; k += 2, p += UNIT)
         for (unsigned r = 0; r < true_rows(m, b); r++)
@@ -211,24 +316,27 @@ moe_packed_of(const struct moe_qmat *q, struct moe_packed *m)
 {
     uint64_t bytes;
 
-    if (q->enc != MOE_ENC_CT_PACK || (q->bits != 4 && q->bits != 8) || !q->symmetric)
+    if (q->enc != MOE_ENC_CT_PACK || (q->bits != 4 && q->bits != 8) || q->g_idx != NULL)
         return false;
     *m = (struct moe_packed){ .kind = q->bits == 4 ? MOE_PACKED_I4 : MOE_PACKED_I8,
-        .scale_dtype = q->scale_dtype, .rows = q->rows, .cols = q->cols, .group = q->group };
+        .scale_dtype = q->scale_dtype, .rows = q->rows, .cols = q->cols, .group = q->group,
+        .zeros = !q->symmetric };
     return moe_packed_block_bytes(m, &bytes);
 }
 
 void
 moe_packed_from_ct(const struct moe_packed *m, uint64_t b, const struct moe_qmat *q, void *to)
 {
-    unsigned char *p = to;
+    unsigned char *p = begin_block(m, to);
 
     for (uint64_t k = 0; k < m->cols; k += MOE_PACKED_COLS) {
         uint64_t cols = step_cols(m, k);
+        unsigned char *codes = put_scales(m, b, q->scale, k, p);
 
-        p = put_scales(m, b, q->scale, k, p);
-        put_words(m, b, q->data, k, cols, p);
-        p += cols / unit_cols(m->kind) * UNIT;
+        if (m->zeros)
+            put_zero_words(m, b, q->zero, k, p);
+        put_words(m, b, q->data, k, cols, codes);
+        p += step_bytes(m, k);
     }
 }
 
@@ -248,14 +356,14 @@ moe_packed_block_bytes(const struct moe_packed *m, uint64_t *bytes)
             return false;
         if (m->cols % m->group != 0)
             return false;
-        if (!moe_num_mul(m->cols / MOE_PACKED_COLS, scale_bytes(MOE_PACKED_COLS / m->group),
-            &scales) || !moe_num_add(scales, scale_bytes(last / m->group), &scales))
+        if (!moe_num_mul(m->cols / MOE_PACKED_COLS, scale_bytes(m, MOE_PACKED_COLS / m->group),
+            &scales) || !moe_num_add(scales, scale_bytes(m, last / m->group), &scales))
             return false;
-    } else if (m->group != 0 || m->cols % 2 != 0) {
+    } else if (m->group != 0 || m->zeros || m->cols % 2 != 0) {
         return false;
     }
     return moe_num_mul(m->cols / unit_cols(m->kind), UNIT, &codes) &&
-        moe_num_add(scales, codes, bytes);
+        moe_num_add(scales, codes, bytes) && moe_num_add(*bytes, bias_bytes(m), bytes);
 }
 
 uint64_t
@@ -281,21 +389,22 @@ whole_pages(uint64_t payload, uint64_t *bytes)
 }
 
 int
-moe_packed_expert_layout(uint64_t hidden, uint64_t inter, enum moe_packed_kind kind,
-    enum moe_dtype scale_dtype, uint64_t group_in, uint64_t group_mid,
+moe_packed_expert_layout(const struct moe_packed *gate_up, const struct moe_packed *down,
     struct moe_packed_expert *out, struct moe_err *e)
 {
-    uint64_t down;
+    uint64_t more;
 
-    *out = (struct moe_packed_expert){
-        .gate_up = { kind, scale_dtype, inter, hidden, group_in },
-        .down = { kind, scale_dtype, hidden, inter, group_mid },
-    };
-    if (!matrix_bytes(&out->gate_up, 2, &out->gate_up_block, &out->down_at) ||
-        !matrix_bytes(&out->down, 1, &out->down_block, &down) ||
-        !moe_num_add(out->down_at, down, &down) || !whole_pages(down, &out->bytes))
+    *out = (struct moe_packed_expert){ .gate_up = *gate_up, .down = *down };
+    if (down->rows != gate_up->cols || down->cols != gate_up->rows)
+        return moe_err_set(e, MOE_EUNSUP, "%" PRIu64 " x %" PRIu64 " and %" PRIu64 " x %" PRIu64
+            " are not the two halves of an expert", gate_up->rows, gate_up->cols, down->rows,
+            down->cols);
+    if (!matrix_bytes(gate_up, 2, &out->gate_up_block, &out->down_at) ||
+        !matrix_bytes(down, 1, &out->down_block, &more) ||
+        !moe_num_add(out->down_at, more, &more) || !whole_pages(more, &out->bytes))
         return moe_err_set(e, MOE_EUNSUP, "an expert of %" PRIu64 " x %" PRIu64 " with groups of %"
-            PRIu64 " and %" PRIu64 " cannot be packed", inter, hidden, group_in, group_mid);
+            PRIu64 " and %" PRIu64 " cannot be packed", gate_up->rows, gate_up->cols,
+            gate_up->group, down->group);
     out->crc_at = out->bytes - 4;
     return 0;
 }

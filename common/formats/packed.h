@@ -2,8 +2,9 @@
 /*
  * The packed layout (moe-packed(5)): weights in the order the kernels read
  * them. A matrix is a run of 16-row blocks; a block is one ascending stream:
- * for every 256 columns the scales of each group (16 rows side by side), then
- * the codes of each group. An expert is one record: gate block beside its up
+ * the bias of the rows if there is one, then for every 256 columns the scales
+ * (and zero points) of each group, 16 rows side by side, and the codes of each
+ * group. An expert is one record: gate block beside its up
  * block, then the down blocks, 64-byte aligned inside, padded to 4 KiB, with a
  * CRC32C trailer (RFC 3720, appendix B.4). A dense matrix is a record of one
  * matrix. Nothing here allocates.
@@ -36,6 +37,8 @@ struct moe_packed {             /* one matrix in the layout */
     enum moe_dtype scale_dtype; /* MOE_BF16 or MOE_F16 */
     uint64_t rows, cols;        /* true shape; rows are padded to 16 with zeros */
     uint64_t group;             /* 32, 64, 128; divides cols */
+    bool zeros;                 /* a zero point a group: w = (q - z) * scale; not BF16 */
+    bool bias;                  /* an F32 a row, at the head of its block */
 };
 
 /* Bytes of one 16-row block, a multiple of 64; false: the shape is not allowed. */
@@ -45,9 +48,10 @@ bool moe_packed_block_bytes(const struct moe_packed *m, uint64_t *bytes);
 uint64_t moe_packed_blocks(const struct moe_packed *m);
 
 /*
- * Lay rows [16 b, 16 b + 16) of an INT4/INT8 symmetric grouped matrix out as
- * block b. codes [rows][cols] int8 (q), scales [rows][cols / group] 16-bit as
- * stored. to: block_bytes, 64-byte aligned. Rows past the end become zeros.
+ * Lay rows [16 b, 16 b + 16) of an INT4/INT8 grouped matrix out as block b.
+ * codes [rows][cols] int8 (q), scales [rows][cols / group] 16-bit as stored.
+ * to: block_bytes, 64-byte aligned. Rows past the end become zeros. The block
+ * is written whole: zero points and bias are 0 until they are put into it.
  */
 void moe_packed_block(const struct moe_packed *m, uint64_t b, const int8_t *codes,
     const uint16_t *scales, void *to);
@@ -55,19 +59,28 @@ void moe_packed_block(const struct moe_packed *m, uint64_t b, const int8_t *code
 /* The same for a BF16 matrix w [rows][cols]. */
 void moe_packed_block_bf16(const struct moe_packed *m, uint64_t b, const uint16_t *w, void *to);
 
+/* Put the zero points z [rows][cols / group] int8 of m->zeros into block b. */
+void moe_packed_zeros(const struct moe_packed *m, uint64_t b, const int8_t *zeros, void *to);
+
+/* Put the bias [rows] of m->bias into block b. */
+void moe_packed_bias(const struct moe_packed *m, uint64_t b, const float *bias, void *to);
+
 /* The inverses, for tests and conversions. */
 void moe_packed_unblock(const struct moe_packed *m, uint64_t b, const void *from,
     int8_t *codes, uint16_t *scales);
 void moe_packed_unblock_bf16(const struct moe_packed *m, uint64_t b, const void *from,
     uint16_t *w);
+void moe_packed_unzeros(const struct moe_packed *m, uint64_t b, const void *from, int8_t *zeros);
+void moe_packed_unbias(const struct moe_packed *m, uint64_t b, const void *from, float *bias);
 
 /*
- * The layout's form of a checked qmat: CT_PACK of 4 or 8 bits, symmetric, with
- * a group and a scale type of the layout. false: it has none.
+ * The layout's form of a checked qmat: CT_PACK of 4 or 8 bits with a group and
+ * a scale type of the layout, in its own order of columns. false: it has none.
+ * A qmat has no bias; who has one beside it sets m->bias.
  */
 bool moe_packed_of(const struct moe_qmat *q, struct moe_packed *m);
 
-/* Lay out a qmat that moe_packed_of() took as block b, straight from its words. */
+/* Lay out a qmat that moe_packed_of() took as block b, straight from its words; a bias is 0. */
 void moe_packed_from_ct(const struct moe_packed *m, uint64_t b, const struct moe_qmat *q, void *to);
 
 /*
@@ -84,9 +97,11 @@ struct moe_packed_expert {
     uint64_t bytes;             /* a multiple of MOE_PACKED_ALIGN */
 };
 
-/* group_in is that of gate and up, divides hidden; group_mid of down. Errors: MOE_EUNSUP. */
-int moe_packed_expert_layout(uint64_t hidden, uint64_t inter, enum moe_packed_kind kind,
-    enum moe_dtype scale_dtype, uint64_t group_in, uint64_t group_mid,
+/*
+ * gate_up is [inter][hidden], down [hidden][inter]; each has its own kind,
+ * group, zero points and bias. Errors: MOE_EUNSUP.
+ */
+int moe_packed_expert_layout(const struct moe_packed *gate_up, const struct moe_packed *down,
     struct moe_packed_expert *out, struct moe_err *e);
 
 /* Bytes of the record of one matrix; false: the shape is not allowed. */

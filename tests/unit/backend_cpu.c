@@ -91,7 +91,8 @@ fill_plain(struct weights *w, enum moe_matrix_format f, size_t bytes)
 static void
 fill_i4(struct weights *w, size_t group)
 {
-    struct moe_packed p = { MOE_PACKED_I4, MOE_BF16, w->m.rows, w->m.cols, group };
+    struct moe_packed p = { .kind = MOE_PACKED_I4, .scale_dtype = MOE_BF16, .rows = w->m.rows,
+        .cols = w->m.cols, .group = group };
     size_t n = w->m.rows * w->m.cols, blocks = (w->m.rows + 15) / 16;
     int8_t *codes = malloc(n);
     uint16_t *scales = malloc(n / group * sizeof(*scales));

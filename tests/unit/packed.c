@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The packed layout: bytes worked out by hand, round trips, pack-quantized words, records. */
+/*
+ * The packed layout: bytes worked out by hand, round trips, pack-quantized words
+ * against the library that wrote them, records.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +25,7 @@ mix(uint32_t v)
 static void
 by_hand_i4(void)
 {
-    struct moe_packed m = { MOE_PACKED_I4, MOE_BF16, 1, 32, 32 };
+    struct moe_packed m = { MOE_PACKED_I4, MOE_BF16, 1, 32, 32, false, false };
     int8_t q[32];
     uint16_t scale = 0x4000;
     unsigned char got[64 + 4 * 64];
@@ -43,7 +46,7 @@ by_hand_i4(void)
 static void
 by_hand_i8(void)
 {
-    struct moe_packed m = { MOE_PACKED_I8, MOE_F16, 2, 64, 32 };
+    struct moe_packed m = { MOE_PACKED_I8, MOE_F16, 2, 64, 32, false, false };
     int8_t q[128];
     uint16_t scales[4] = { 0x1111, 0x2222, 0x3333, 0x4444 };
     unsigned char got[64 + 1024];
@@ -63,7 +66,7 @@ by_hand_i8(void)
 static void
 by_hand_bf16(void)
 {
-    struct moe_packed m = { MOE_PACKED_BF16, MOE_BF16, 2, 4, 0 };
+    struct moe_packed m = { MOE_PACKED_BF16, MOE_BF16, 2, 4, 0, false, false };
     uint16_t w[8] = { 0x0100, 0x0302, 0x0504, 0x0706, 0x1110, 0x1312, 0x1514, 0x1716 }, back[8];
     unsigned char got[128];
     uint64_t bytes = 0;
@@ -76,16 +79,58 @@ by_hand_bf16(void)
     tap_is_mem(back, w, sizeof(w), "BF16: and back");
 }
 
+/* Two rows of one group, z = -8 and 3, a bias: 64 of bias, 32 + 16 of the group, 16 of padding. */
+static void
+by_hand_zeros(void)
+{
+    struct moe_packed m = { MOE_PACKED_I4, MOE_BF16, 2, 32, 32, true, true };
+    int8_t q[64], z[2] = { -8, 3 }, zback[2];
+    uint16_t scales[2] = { 0x4000, 0x3f80 };
+    float bias[2] = { 1, -2 }, bback[2];
+    unsigned char got[64 + 64 + 256], wide[64 + 512];
+    uint64_t bytes = 0;
+
+    for (int k = 0; k < 64; k++)
+        q[k] = (int8_t)(k % 16 - 8);
+    tap_ok(moe_packed_block_bytes(&m, &bytes) && bytes == sizeof(got), "zero points: the size");
+    memset(got, 0xee, sizeof(got));
+    moe_packed_block(&m, 0, q, scales, got);
+    tap_is_mem(got, "\0\0\0\0\0\0\0\0\0\0\0", 11, "bias 0 until it is put");
+    tap_is_mem(got + 96, "\x08\x08\x08\x08", 4, "zero points 0 until they are put");
+    moe_packed_zeros(&m, 0, z, got);
+    moe_packed_bias(&m, 0, bias, got);
+    tap_is_mem(got, "\0\0\x80\x3f\0\0\0\xc0\0\0\0\0", 12, "the bias of rows 0, 1, 2");
+    tap_is_mem(got + 64, "\0\x40\x80\x3f\0\0", 6, "then the scales of rows 0, 1, 2");
+    tap_is_mem(got + 96, "\x00\x0b\x08\x08", 4, "then their zero points");
+    tap_is_mem(got + 111, "\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x40\x51\x62\x73", 21,
+        "then padding and codes");
+    moe_packed_unzeros(&m, 0, got, zback);
+    moe_packed_unbias(&m, 0, got, bback);
+    tap_is_mem(zback, z, 2, "zero points and back");
+    tap_is_mem(bback, bias, sizeof(bias), "bias and back");
+
+    m = (struct moe_packed){ MOE_PACKED_I8, MOE_BF16, 2, 32, 32, true, false };
+    moe_packed_block_bytes(&m, &bytes);
+    tap_is_int((long long)bytes, sizeof(wide), "INT8: the size");
+    z[0] = -128;
+    z[1] = 127;
+    moe_packed_block(&m, 0, q, scales, wide);
+    moe_packed_zeros(&m, 0, z, wide);
+    tap_is_mem(wide + 32, "\x00\xff\x80\x80", 4, "INT8: zero points after the scales");
+    moe_packed_unzeros(&m, 0, wide, zback);
+    tap_is_mem(zback, z, 2, "INT8: zero points and back");
+}
+
 /* Where moe-packed(5) puts code [r][k], by its words: steps, padding, groups, units. */
 static uint64_t
 place(const struct moe_packed *m, uint64_t k)
 {
-    uint64_t unit = m->kind == MOE_PACKED_I4 ? 8 : 4, at = 0, step = k / 256;
+    uint64_t unit = m->kind == MOE_PACKED_I4 ? 8 : 4, at = m->bias ? 64 : 0, step = k / 256;
 
     for (uint64_t s = 0; s <= step; s++) {
         uint64_t cols = m->cols - 256 * s < 256 ? m->cols - 256 * s : 256;
 
-        at += (cols / m->group * 32 + 63) & ~(uint64_t)63;
+        at += (cols / m->group * (m->zeros ? 48 : 32) + 63) & ~(uint64_t)63;
         at += (s < step ? cols : k % 256 / unit * unit) * (64 / unit);
     }
     return at;
@@ -95,14 +140,16 @@ static void
 round_trip(struct moe_packed m)
 {
     size_t n = (size_t)(m.rows * m.cols), groups = (size_t)(m.rows * (m.cols / m.group));
-    int8_t *q = malloc(n), *back = malloc(n);
+    int8_t *q = malloc(n), *back = malloc(n), *z = malloc(groups), *zback = malloc(groups);
+    float *bias = malloc(m.rows * sizeof(*bias)), *bback = malloc(m.rows * sizeof(*bias));
     uint16_t *s = malloc(groups * 2), *sback = malloc(groups * 2);
     unsigned char *block;
     uint64_t bytes = 0;
     int bad = 0;
 
-    if (!tap_ok(moe_packed_block_bytes(&m, &bytes) && bytes % 64 == 0, "%d: %d x %d, groups of %d",
-        (int)m.kind, (int)m.rows, (int)m.cols, (int)m.group))
+    if (!tap_ok(moe_packed_block_bytes(&m, &bytes) && bytes % 64 == 0,
+        "%d: %d x %d, groups of %d%s%s", (int)m.kind, (int)m.rows, (int)m.cols, (int)m.group,
+        m.zeros ? ", zero points" : "", m.bias ? ", bias" : ""))
         return;
     block = malloc(bytes);
     for (size_t i = 0; i < n; i++)
@@ -110,8 +157,22 @@ round_trip(struct moe_packed m)
             (int)(mix((uint32_t)i) % 256) - 128);
     for (size_t i = 0; i < groups; i++)
         s[i] = (uint16_t)mix((uint32_t)i + 77);
+    for (size_t i = 0; i < groups; i++)
+        z[i] = (int8_t)(m.kind == MOE_PACKED_I4 ? (int)(mix((uint32_t)i + 5) % 16) - 8 :
+            (int)(mix((uint32_t)i + 5) % 256) - 128);
+    for (size_t i = 0; i < m.rows; i++)
+        bias[i] = (float)mix((uint32_t)i + 9);
     for (uint64_t b = 0; b < moe_packed_blocks(&m); b++) {
+        memset(block, 0x5a, bytes);
         moe_packed_block(&m, b, q, s, block);
+        if (m.zeros) {
+            moe_packed_zeros(&m, b, z, block);
+            moe_packed_unzeros(&m, b, block, zback);
+        }
+        if (m.bias) {
+            moe_packed_bias(&m, b, bias, block);
+            moe_packed_unbias(&m, b, block, bback);
+        }
         moe_packed_unblock(&m, b, block, back, sback);
         for (uint64_t r = 0; r < 16 && 16 * b + r < m.rows; r++)
             for (uint64_t k = 0; k < m.cols; k++) {
@@ -127,11 +188,108 @@ round_trip(struct moe_packed m)
     tap_is_int(bad, 0, "every code is where the page says");
     tap_is_mem(back, q, n, "codes and back");
     tap_is_mem(sback, s, groups * 2, "scales and back");
+    if (m.zeros)
+        tap_is_mem(zback, z, groups, "zero points and back");
+    if (m.bias)
+        tap_is_mem(bback, bias, m.rows * sizeof(*bias), "bias and back");
+    free(z);
+    free(zback);
+    free(bias);
+    free(bback);
     free(q);
     free(back);
     free(s);
     free(sback);
     free(block);
+}
+
+/*
+ * Asymmetric pack-quantized to blocks and back: (q - z) * scale is what the
+ * library that wrote the file decodes it to.
+ */
+static void
+asymmetric(const char *file, const char *matrix, uint64_t rows, uint64_t cols)
+{
+    char path[128];
+    struct golden_tensors g;
+    struct moe_qmat q;
+    struct moe_packed m;
+    size_t n = (size_t)(rows * cols);
+    int8_t *codes = malloc(n), *zeros = malloc(n / 32);
+    uint16_t *scales = malloc(n / 32 * 2);
+    float *w = malloc(n * sizeof(*w));
+    unsigned char *block;
+    uint64_t bytes = 0;
+    json_t *j, *info;
+    int shifted = 0;
+
+    (void)snprintf(path, sizeof(path), "quant/ct/%s.safetensors", file);
+    g = golden_tensors(path);
+    (void)snprintf(path, sizeof(path), "quant/ct/%s.json", file);
+    info = json_object_get(json_object_get(golden_json(path), "matrices"), matrix);
+    j = json_object_get(golden_json(path), "quantization_config");
+    j = json_object_get(json_object_get(json_object_get(j, "config_groups"), "group_0"), "weights");
+    q = golden_qmat_of(&g, matrix, j, "pack-quantized", rows, cols);
+    if (!tap_ok(moe_packed_of(&q, &m) && m.zeros && !m.bias && m.scale_dtype == MOE_BF16,
+        "%s %s: has a packed form with zero points", file, matrix))
+        return;
+    m.bias = true;
+    moe_packed_block_bytes(&m, &bytes);
+    block = malloc(bytes);
+    for (uint64_t b = 0; b < moe_packed_blocks(&m); b++) {
+        memset(block, 0x55, bytes);
+        moe_packed_from_ct(&m, b, &q, block);
+        moe_packed_unblock(&m, b, block, codes, scales);
+        moe_packed_unzeros(&m, b, block, zeros);
+    }
+    for (size_t i = 0; i < n; i++) {
+        w[i] = (float)(codes[i] - zeros[i / m.group]) * moe_dtype_bf16_f32(scales[i / m.group]);
+        shifted += zeros[i / m.group] != 0;
+    }
+    tap_ok(shifted > 0, "%s %s: zero points in use", file, matrix);
+    tap_is_str(golden_sha256(w, n * sizeof(*w)),
+        json_string_value(json_object_get(info, "dequant_f32_sha256")),
+        "%s %s: words to blocks", file, matrix);
+    free(codes);
+    free(zeros);
+    free(scales);
+    free(w);
+    free(block);
+}
+
+/* INT8 with groups, made by hand, as its decoder reads it; 19 rows: zero points end in a word. */
+static void
+asymmetric_int8(void)
+{
+    unsigned char data[19 * 64], zero[5 * 4 * 2];
+    uint16_t scale[19 * 2], sback[19 * 2];
+    struct moe_qmat q = { .enc = MOE_ENC_CT_PACK, .rows = 19, .cols = 64, .bits = 8, .group = 32,
+        .scale_dtype = MOE_BF16, .data = data, .data_len = sizeof(data), .scale = scale,
+        .scale_len = sizeof(scale), .zero = zero, .zero_len = sizeof(zero) };
+    unsigned char block[128 + 1024];
+    static float want[19 * 64];
+    int8_t codes[19 * 64], zeros[19 * 2];
+    struct moe_err e = { 0, "" };
+    struct moe_packed m;
+    int bad = 0;
+
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (unsigned char)mix((uint32_t)i);
+    for (size_t i = 0; i < sizeof(zero); i++)
+        zero[i] = (unsigned char)mix((uint32_t)i + 1000);
+    for (size_t i = 0; i < 38; i++)
+        scale[i] = (uint16_t)(0x3f00 + mix((uint32_t)i) % 256);
+    tap_is_int(moe_qmat_check(&q, "q", &e), 0, "INT8 with zero points: %s", e.text);
+    moe_qmat_rows(&q, 0, 19, want);
+    tap_ok(moe_packed_of(&q, &m) && m.kind == MOE_PACKED_I8 && m.zeros, "its packed form");
+    for (uint64_t b = 0; b < 2; b++) {
+        moe_packed_from_ct(&m, b, &q, block);
+        moe_packed_unblock(&m, b, block, codes, sback);
+        moe_packed_unzeros(&m, b, block, zeros);
+    }
+    for (size_t i = 0; i < sizeof(codes); i++)
+        bad += (float)(codes[i] - zeros[i / 32]) * moe_dtype_bf16_f32(sback[i / 32]) != want[i];
+    tap_is_int(bad, 0, "INT8 with zero points: words to blocks");
 }
 
 /* pack-quantized straight to blocks: the same as through its codes. */
@@ -227,47 +385,76 @@ static void
 shapes(void)
 {
     static const struct moe_packed bad[] = {
-        { MOE_PACKED_I4, MOE_BF16, 0, 32, 32 }, { MOE_PACKED_I4, MOE_BF16, 16, 0, 32 },
-        { MOE_PACKED_I4, MOE_BF16, 16, 96, 64 }, { MOE_PACKED_I4, MOE_BF16, 16, 256, 256 },
-        { MOE_PACKED_I4, MOE_BF16, 16, 256, 0 }, { MOE_PACKED_I8, MOE_F32, 16, 256, 32 },
-        { MOE_PACKED_BF16, MOE_BF16, 16, 3, 0 }, { MOE_PACKED_BF16, MOE_BF16, 16, 64, 32 },
-        { MOE_PACKED_I4, MOE_BF16, UINT64_MAX, 32, 32 },
-        { MOE_PACKED_BF16, MOE_BF16, 16, UINT64_MAX - 1, 0 },
+        { MOE_PACKED_I4, MOE_BF16, 0, 32, 32, false, false },
+        { MOE_PACKED_I4, MOE_BF16, 16, 0, 32, false, false },
+        { MOE_PACKED_I4, MOE_BF16, 16, 96, 64, false, false },
+        { MOE_PACKED_I4, MOE_BF16, 16, 256, 256, false, false },
+        { MOE_PACKED_I4, MOE_BF16, 16, 256, 0, false, false },
+        { MOE_PACKED_I8, MOE_F32, 16, 256, 32, false, false },
+        { MOE_PACKED_BF16, MOE_BF16, 16, 3, 0, false, false },
+        { MOE_PACKED_BF16, MOE_BF16, 16, 64, 32, false, false },
+        { MOE_PACKED_I4, MOE_BF16, UINT64_MAX, 32, 32, false, false },
+        { MOE_PACKED_BF16, MOE_BF16, 16, UINT64_MAX - 1, 0, false, false },
+        { MOE_PACKED_BF16, MOE_BF16, 16, 64, 0, true, false },
+        { MOE_PACKED_I8, MOE_BF16, 16, (UINT64_MAX >> 4) & ~(uint64_t)127, 128, true, true },
     };
-    struct moe_packed_expert x;
-    struct moe_packed m = { MOE_PACKED_I4, MOE_BF16, 1, 128, 128 };
+    struct moe_packed m = { MOE_PACKED_I4, MOE_BF16, 1, 128, 128, false, false };
     struct moe_qmat q = { .enc = MOE_ENC_CT_PACK, .rows = 16, .cols = 128, .bits = 4,
         .group = 128, .symmetric = true, .scale_dtype = MOE_BF16 };
-    struct moe_err e = { 0, "" };
+    int32_t order[128] = { 0 };
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         tap_ok(!moe_packed_block_bytes(&bad[i], &bytes), "shape %zu is refused", i);
     tap_ok(moe_packed_of(&q, &m), "a form for INT4");
     q.symmetric = false;
-    tap_ok(!moe_packed_of(&q, &m), "none with zero points");
+    tap_ok(moe_packed_of(&q, &m) && m.zeros, "a form with zero points");
     q.symmetric = true;
+    q.g_idx = order;
+    tap_ok(!moe_packed_of(&q, &m), "none for columns in another order");
+    q.g_idx = NULL;
     q.bits = 3;
     tap_ok(!moe_packed_of(&q, &m), "none for 3 bits");
     q.bits = 4;
     q.group = 0;
     tap_ok(!moe_packed_of(&q, &m), "none for one scale a row");
-    /* Qwen3-30B-A3B: 128 rows of 2048 make 48 block pairs, 8 steps of 64 + 2048 bytes each. */
-    tap_is_int(moe_packed_expert_layout(2048, 768, MOE_PACKED_I4, MOE_BF16, 128, 128, &x, &e), 0,
-        "an expert of 2048 and 768");
+    /* The blocks fill a page, which leaves no room for the trailer. */
+    m = (struct moe_packed){ MOE_PACKED_BF16, MOE_BF16, 16, 128, 0, false, false };
+    tap_ok(moe_packed_record_bytes(&m, &bytes) && bytes == 8192, "a full page and a trailer");
+}
+
+static void
+experts(void)
+{
+    struct moe_packed up = { MOE_PACKED_I4, MOE_BF16, 768, 2048, 128, false, false };
+    struct moe_packed down = { MOE_PACKED_I4, MOE_BF16, 2048, 768, 128, false, false };
+    struct moe_err e = { 0, "" };
+    struct moe_packed_expert x;
+
+    /* Qwen3-30B-A3B: 768 rows of 2048 make 48 block pairs, 8 steps of 64 + 2048 bytes each. */
+    tap_is_int(moe_packed_expert_layout(&up, &down, &x, &e), 0, "an expert of 2048 and 768");
     tap_is_int((long long)x.gate_up_block, 8 * (64 + 2048), "a block of gate");
     tap_is_int((long long)x.down_at, 2 * 48 * 8 * (64 + 2048), "where down begins");
     tap_is_int((long long)x.down_block, 3 * (64 + 2048), "a block of down");
     tap_is_int((long long)x.bytes, (1622016 + 128 * 3 * 2112 + 4 + 4095) / 4096 * 4096,
         "the record");
     tap_is_int((long long)x.crc_at, (long long)x.bytes - 4, "its trailer");
-    tap_ok(moe_packed_expert_layout(2880, 2880, MOE_PACKED_I4, MOE_BF16, 128, 64, &x, &e) ==
-        MOE_EUNSUP && strstr(e.text, "groups of 128 and 64") != NULL, "2880 with groups of 128");
-    tap_ok(moe_packed_expert_layout((uint64_t)1 << 40, (uint64_t)1 << 40, MOE_PACKED_I4, MOE_BF16,
-        128, 128, &x, &e) == MOE_EUNSUP, "too large");
-    /* The blocks fill a page, which leaves no room for the trailer. */
-    m = (struct moe_packed){ MOE_PACKED_BF16, MOE_BF16, 16, 128, 0 };
-    tap_ok(moe_packed_record_bytes(&m, &bytes) && bytes == 8192, "a full page and a trailer");
+    /* Two groups a step: 64 of scales, 32 of zero points, 32 of padding. */
+    up.zeros = up.bias = down.bias = true;
+    tap_is_int(moe_packed_expert_layout(&up, &down, &x, &e), 0, "zero points and biases");
+    tap_is_int((long long)x.gate_up_block, 64 + 8 * (128 + 2048), "a block of gate with both");
+    tap_is_int((long long)x.down_block, 64 + 3 * (64 + 2048), "a block of down with a bias");
+    tap_ok(x.gate_up.zeros && !x.down.zeros && x.down.bias, "as they were given");
+    down.cols = 512;
+    tap_ok(moe_packed_expert_layout(&up, &down, &x, &e) == MOE_EUNSUP &&
+        strstr(e.text, "768 x 2048 and 2048 x 512") != NULL, "halves that do not meet");
+    up = (struct moe_packed){ MOE_PACKED_I4, MOE_BF16, 2880, 2880, 128, false, false };
+    down = up;
+    down.group = 64;
+    tap_ok(moe_packed_expert_layout(&up, &down, &x, &e) == MOE_EUNSUP &&
+        strstr(e.text, "groups of 128 and 64") != NULL, "2880 with groups of 128");
+    up.rows = up.cols = (uint64_t)1 << 40;
+    tap_ok(moe_packed_expert_layout(&up, &up, &x, &e) == MOE_EUNSUP, "too large");
 }
 
 static void
@@ -296,14 +483,19 @@ main(void)
     by_hand_i4();
     by_hand_i8();
     by_hand_bf16();
+    by_hand_zeros();
     for (int kind = MOE_PACKED_I4; kind <= MOE_PACKED_I8; kind++) {
         enum moe_packed_kind k = (enum moe_packed_kind)kind;
 
-        round_trip((struct moe_packed){ k, MOE_BF16, 16, 256, 128 });
-        round_trip((struct moe_packed){ k, MOE_F16, 37, 384, 128 });
-        round_trip((struct moe_packed){ k, MOE_BF16, 5, 576, 64 });
-        round_trip((struct moe_packed){ k, MOE_BF16, 48, 32, 32 });
-        round_trip((struct moe_packed){ k, MOE_BF16, 17, 800, 32 });
+        round_trip((struct moe_packed){ k, MOE_BF16, 16, 256, 128, false, false });
+        round_trip((struct moe_packed){ k, MOE_F16, 37, 384, 128, false, false });
+        round_trip((struct moe_packed){ k, MOE_BF16, 5, 576, 64, false, false });
+        round_trip((struct moe_packed){ k, MOE_BF16, 48, 32, 32, false, false });
+        round_trip((struct moe_packed){ k, MOE_BF16, 17, 800, 32, false, false });
+        round_trip((struct moe_packed){ k, MOE_BF16, 37, 384, 128, true, false });
+        round_trip((struct moe_packed){ k, MOE_BF16, 5, 576, 64, false, true });
+        round_trip((struct moe_packed){ k, MOE_F16, 17, 800, 32, true, true });
+        round_trip((struct moe_packed){ k, MOE_F16, 16, 128, 128, true, true });
     }
     from_ct("int4_sym_g128", "a", 64, 512);
     from_ct("int4_sym_g128", "c", 16, 256);
@@ -311,11 +503,16 @@ main(void)
     from_ct("int4_sym_g64", "b", 136, 320);
     from_ct("int4_sym_g32", "b", 136, 320);
     from_ct("int8_sym_g128_pack", "a", 64, 512);
+    asymmetric("int4_asym_g128", "a", 64, 512);
+    asymmetric("int4_asym_g64", "b", 136, 320);
+    asymmetric("int4_asym_g64", "c", 16, 256);
+    asymmetric_int8();
     same_as_kernel("int4_sym_g128", "a", 64, 512);
     same_as_kernel("int4_sym_g128_f16", "a", 64, 512);
     same_as_kernel("int4_sym_g64", "b", 136, 320);
     same_as_kernel("int4_sym_g32", "b", 136, 320);
     shapes();
+    experts();
     trailer();
     return tap_done();
 }
