@@ -155,6 +155,7 @@ quantise(struct moe_source *s, struct quant_plan *p, size_t i, uint64_t at, uint
     uint64_t cols, const struct moe_naming *n, const char *name, struct moe_err *e)
 {
     const struct moe_tensor *t = moe_source_at(s, i);
+    size_t layer = n->layer < 0 ? 0 : (size_t)n->layer;
     struct quant_plan_item *x;
 
     if (n->layer >= QUANT_PLAN_MAX_LAYERS)
@@ -170,8 +171,8 @@ quantise(struct moe_source *s, struct quant_plan *p, size_t i, uint64_t at, uint
     x->rows = rows;
     x->cols = cols;
     x->len = rows * cols * (moe_dtype_bits(t->dtype) / 8);
-    if (p->layers <= (size_t)(n->layer + 1))
-        p->layers = (size_t)(n->layer + 1);
+    if (p->layers <= layer)
+        p->layers = layer + 1;
     return 0;
 }
 
@@ -333,7 +334,7 @@ choose_groups(struct moe_source *s, struct quant_plan *p, struct moe_err *e)
         if (!x->quantised)
             continue;
         x->group = p->layer_group[x->layer < 0 ? 0 : x->layer];
-        if (x->len / x->group > QUANT_PLAN_MAX_SCALES)
+        if (x->group == 0 || x->len / x->group > QUANT_PLAN_MAX_SCALES)
             return moe_err_set(e, MOE_ELIMIT, "%s: tensor %s: scales of over %llu bytes",
                 moe_source_path(s), moe_source_at(s, x->src)->name,
                 (unsigned long long)QUANT_PLAN_MAX_SCALES);
@@ -393,7 +394,7 @@ outputs(struct moe_source *s, struct quant_plan *p, struct moe_err *e)
 {
     int rc;
 
-    if ((p->out = calloc(3 * p->n, sizeof(*p->out))) == NULL)
+    if ((p->out = calloc(3 * p->n + 1, sizeof(*p->out))) == NULL)
         return no_memory(e);
     for (size_t i = 0; i < p->n; i++) {
         struct quant_plan_item *x = &p->items[i];

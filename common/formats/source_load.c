@@ -437,15 +437,16 @@ collect(struct moe_source *s, struct moe_err *e)
             if (strlen(t->name) != t->name_len)
                 return moe_err_set(e, MOE_EFORMAT, "%s: tensor %s: a NUL in its name", s->path,
                     t->name);
+            s->bytes += t->end - t->begin;
             s->entries[s->n++] = (struct moe_source_entry){ t, f };
         }
     }
-    for (size_t i = 0; s->gguf != NULL && i < n; i++)
+    for (size_t i = 0; s->gguf != NULL && i < n; i++) {
+        s->bytes += s->gguf_tensors[i].end - s->gguf_tensors[i].begin;
         s->entries[s->n++] = (struct moe_source_entry){ &s->gguf_tensors[i], 0 };
-    for (size_t i = 0; i < s->n; i++) {
-        s->by_name[i] = i;
-        s->bytes += s->entries[i].t->end - s->entries[i].t->begin;
     }
+    for (size_t i = 0; i < n; i++)
+        s->by_name[i] = i;
     qsort_r(s->by_name, n, sizeof(*s->by_name), compare_entries, s->entries);
     for (size_t i = 1; i < n; i++) {
         const struct moe_source_entry *a = &s->entries[s->by_name[i - 1]];
