@@ -21,6 +21,12 @@ struct moe_unicode_script { uint32_t from, to; const char *script; };
 extern const struct moe_unicode_script moe_unicode_script[];
 extern const size_t moe_unicode_script_n;
 
+/* Characters whose upper case is longer than one; title: at the start of a word. UTF-8. */
+struct moe_unicode_upper { uint32_t c; const char *upper, *title; };
+
+extern const struct moe_unicode_upper moe_unicode_upper[];
+extern const size_t moe_unicode_upper_n;
+
 /*
  * Code points younger than Unicode 9 that a newer normaliser reorders, takes
  * apart or puts together, and U+11A7, which utf8proc drops after a Hangul
