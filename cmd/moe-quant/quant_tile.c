@@ -157,8 +157,13 @@ quant_tile_work(struct quant_tile *t, int bits, bool want_stats)
     t->bad = quantise(t, bits);
     if (t->bad == 0 && want_stats)
         measure(t, bits);
-    for (size_t i = 0; bits == 8 && i < n; i++)
-        t->codes[i] ^= 0x80;    /* stored as q + 128 */
+    for (size_t i = 0; bits == 8 && i < n; i += 8) {    /* groups are multiples of 32 */
+        uint64_t w;
+
+        memcpy(&w, t->codes + i, 8);
+        w ^= UINT64_C(0x8080808080808080);              /* stored as q + 128 */
+        memcpy(t->codes + i, &w, 8);
+    }
 }
 
 void

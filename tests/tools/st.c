@@ -447,7 +447,7 @@ synth(const char *dir, int layers, int experts, uint64_t hidden, uint64_t inter,
         uint64_t n = 0;
 
         moe_safet_bytes(MOE_BF16, m.t[i].shape, m.t[i].rank, &n);
-        noise(piece, cap / 2, i);
+        noise(piece, n < cap ? (size_t)n / 2 : cap / 2, i);
         for (uint64_t at = 0; at < n;) {
             size_t k = n - at < cap ? (size_t)(n - at) : cap;
 
