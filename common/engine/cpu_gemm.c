@@ -227,29 +227,60 @@ add_bias(const struct moe_matrix *m, size_t first, size_t rows, float *out)
         out[r] += bias[first + r];
 }
 
-/* out = silu(gate) * up for `rows` rows of the strip, n activations. */
+/* A strip of gate rows and one of up rows; up is unused when they alternate. */
+struct gated {
+    struct moe_strip gate, up;
+    size_t first;
+    float *both;            /* [TILE][2 * MOST_STRIP] */
+};
+
+/* out = silu(gate) * up for n rows of activations. */
 static void
-glu_strip(const struct gemm *g, const struct moe_product *p, const struct moe_acts *a, size_t n,
-    size_t first, size_t rows, float *out, float *space)
+multiply_gated(const struct gemm *g, const struct moe_product *p, const struct gated *t,
+    const struct moe_acts *a, size_t n, float *out)
 {
-    const struct moe_matrix *w = p->w;
-    size_t width = 2 * MOST_STRIP;
-    float *both = space, *rest = space + TILE * width;
+    size_t width = 2 * MOST_STRIP, rows = t->gate.rows;
 
-    moe_matrix_rows(w, moe_cpu_at(w->data), first, rows, a, n, both, width, rest);
-    if (!w->paired)
-        moe_matrix_rows(p->up, moe_cpu_at(p->up->data), first, rows, a, n, both + MOST_STRIP,
-            width, rest);
+    moe_matrix_multiply(&t->gate, a, n, t->both, width);
+    if (!p->w->paired)
+        moe_matrix_multiply(&t->up, a, n, t->both + MOST_STRIP, width);
     for (size_t j = 0; j < n; j++) {
-        float *row = both + j * width;
+        float *row = t->both + j * width;
 
-        if (w->paired) {
-            g->c->k->silu_mul_16(out + j * p->out.ld, row, rows / STRIP);
+        if (p->w->paired) {
+            g->c->k->silu_mul_16(out + j * p->out.ld, row, (rows + STRIP - 1) / STRIP);
             continue;
         }
-        add_bias(w, first, rows, row);
-        add_bias(p->up, first, rows, row + MOST_STRIP);
+        add_bias(p->w, t->first, rows, row);
+        add_bias(p->up, t->first, rows, row + MOST_STRIP);
         g->c->k->silu_mul_f32(out + j * p->out.ld, row, row + MOST_STRIP, rows);
+    }
+}
+
+/* Rows of weights from `first` on with all activations, a tile of them at a time. */
+static void
+multiply(const struct gemm *g, const struct ready *r, size_t first, size_t rows, float *space)
+{
+    const struct moe_product *p = r->p;
+    struct gated t = { .first = first, .both = space };
+
+    space += p->glu ? TILE * 2 * MOST_STRIP : 0;
+    t.gate = moe_matrix_strip(p->w, moe_cpu_at(p->w->data), first, rows, space);
+    if (p->up != NULL)
+        t.up = moe_matrix_strip(p->up, moe_cpu_at(p->up->data), first, rows,
+            space + moe_matrix_scratch(p->w, rows));
+    for (size_t j = 0; j < p->n; j += TILE) {
+        size_t n = p->n - j < TILE ? p->n - j : TILE;
+        struct moe_acts a = acts_from(r, j);
+        float *out = moe_cpu_row(p->out, j) + first;
+
+        if (p->glu) {
+            multiply_gated(g, p, &t, &a, n, out);
+            continue;
+        }
+        moe_matrix_multiply(&t.gate, &a, n, out, p->out.ld);
+        for (size_t k = 0; k < n; k++)
+            add_bias(p->w, first, rows, out + k * p->out.ld);
     }
 }
 
@@ -257,10 +288,8 @@ static void
 strip(void *ctx, size_t i, int worker)
 {
     const struct gemm *g = ctx;
-    float *space = g->c->own[worker].p;
-    size_t lo = 0, hi = g->count, first, rows;
-    const struct moe_product *p;
     const struct ready *r;
+    size_t lo = 0, hi = g->count, first, rows;
 
     while (hi - lo > 1) {
         size_t mid = lo + (hi - lo) / 2;
@@ -271,28 +300,9 @@ strip(void *ctx, size_t i, int worker)
             hi = mid;
     }
     r = &g->ready[lo];
-    p = r->p;
     first = (i - r->strips_before) * g->strip;
-    rows = p->w->rows - first < g->strip ? p->w->rows - first : g->strip;
-    if (moe_matrix_unit(p->w) == STRIP)
-        rows = (rows + STRIP - 1) / STRIP * STRIP;
-    for (size_t j = 0; j < p->n; j += TILE) {
-        size_t n = p->n - j < TILE ? p->n - j : TILE;
-        struct moe_acts a = acts_from(r, j);
-        float *out = moe_cpu_row(p->out, j) + first;
-
-        if (p->glu) {
-            glu_strip(g, p, &a, n, first, rows, out, space);
-            continue;
-        }
-        moe_matrix_rows(p->w, moe_cpu_at(p->w->data), first, rows, &a, n, out, p->out.ld, space);
-        if (p->w->bias.mem != NULL) {
-            size_t real = p->w->rows - first < rows ? p->w->rows - first : rows;
-
-            for (size_t k = 0; k < n; k++)
-                add_bias(p->w, first, real, out + k * p->out.ld);
-        }
-    }
+    rows = r->p->w->rows - first < g->strip ? r->p->w->rows - first : g->strip;
+    multiply(g, r, first, rows, g->c->own[worker].p);
 }
 
 /* Choose the strip and count strips; the whole work in about flops. */
@@ -327,8 +337,7 @@ worker_space(const struct gemm *g)
         const struct moe_product *p = g->ready[i].p;
         size_t n = moe_matrix_scratch(p->w, g->strip);
 
-        if (p->up != NULL && moe_matrix_scratch(p->up, g->strip) > n)
-            n = moe_matrix_scratch(p->up, g->strip);
+        n += p->up != NULL ? moe_matrix_scratch(p->up, g->strip) : 0;
         n += p->glu ? TILE * 2 * MOST_STRIP : 0;
         most = n > most ? n : most;
     }

@@ -1,85 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the table of formats: how many rows go together, how many bytes they
- * take and which kernel multiplies them on the host. Where the bytes lie and
- * who runs which rows is the device's business.
+ * Owns the table of formats: how many bytes rows take and which kernel
+ * multiplies them on the host. Where the bytes lie and who runs which rows is
+ * the device's business.
  */
 #include "common/engine/matrix.h"
 #include "common/formats/packed.h"
 #include "kernels/kernels.h"
 
 struct format {
-    size_t unit;                /* rows of a kernel call */
     size_t element;             /* bytes of an element of plain rows, else 0 */
-    void (*rows)(const struct moe_matrix *m, const void *data, size_t first, size_t rows,
-        const struct moe_acts *a, size_t n, float *out, size_t ldo, float *scratch);
+    void (*multiply)(const struct moe_strip *s, const struct moe_acts *a, size_t n, float *out,
+        size_t ldo);
 };
 
 static void
-rows_f32(const struct moe_matrix *m, const void *data, size_t first, size_t rows,
-    const struct moe_acts *a, size_t n, float *out, size_t ldo, float *scratch)
+multiply_f32(const struct moe_strip *s, const struct moe_acts *a, size_t n, float *out,
+    size_t ldo)
 {
-    (void)scratch;
-    moe_kernels()->gemm_f32(out, ldo, (const float *)data + first * m->cols, a->x, a->ldx, rows,
-        m->cols, n);
+    moe_kernels()->gemm_f32(out, ldo, s->data, a->x, a->ldx, s->rows, s->m->cols, n);
 }
 
 static void
-rows_bf16(const struct moe_matrix *m, const void *data, size_t first, size_t rows,
-    const struct moe_acts *a, size_t n, float *out, size_t ldo, float *scratch)
+multiply_bf16(const struct moe_strip *s, const struct moe_acts *a, size_t n, float *out,
+    size_t ldo)
 {
-    (void)scratch;
-    moe_kernels()->gemm_bf16(out, ldo, (const uint16_t *)data + first * m->cols, a->x, a->ldx,
-        rows, m->cols, n);
+    moe_kernels()->gemm_bf16(out, ldo, s->data, a->x, a->ldx, s->rows, s->m->cols, n);
 }
 
 static void
-rows_f16(const struct moe_matrix *m, const void *data, size_t first, size_t rows,
-    const struct moe_acts *a, size_t n, float *out, size_t ldo, float *scratch)
+multiply_f16(const struct moe_strip *s, const struct moe_acts *a, size_t n, float *out,
+    size_t ldo)
 {
-    (void)scratch;
-    moe_kernels()->gemm_f16(out, ldo, (const uint16_t *)data + first * m->cols, a->x, a->ldx,
-        rows, m->cols, n);
+    moe_kernels()->gemm_f16(out, ldo, s->data, a->x, a->ldx, s->rows, s->m->cols, n);
 }
 
 static void
-rows_i4(const struct moe_matrix *m, const void *data, size_t first, size_t rows,
-    const struct moe_acts *a, size_t n, float *out, size_t ldo, float *scratch)
+multiply_i4(const struct moe_strip *s, const struct moe_acts *a, size_t n, float *out,
+    size_t ldo)
 {
-    size_t pair = m->paired ? 2 : 1, blocks = pair * rows / MOE_PACKED_ROWS;
-    const unsigned char *w = (const unsigned char *)data
-        + pair * (first / MOE_PACKED_ROWS) * m->block_bytes;
+    const struct moe_matrix *m = s->m;
+    size_t blocks = (m->paired ? 2 : 1) * ((s->rows + MOE_PACKED_ROWS - 1) / MOE_PACKED_ROWS);
 
-    (void)scratch;
     if (a->q != NULL)
-        moe_kernels()->gemm_i4q(out, ldo, w, blocks, m->cols, m->group, m->f16, a->q, a->scale,
-            a->sum, n);
+        moe_kernels()->gemm_i4q(out, ldo, s->data, blocks, m->cols, m->group, m->f16, a->q,
+            a->scale, a->sum, n);
     else
-        moe_kernels()->gemm_i4(out, ldo, w, blocks, m->cols, m->group, m->f16, a->x, a->ldx, n);
-}
-
-static void
-rows_coded(const struct moe_matrix *m, const void *data, size_t first, size_t rows,
-    const struct moe_acts *a, size_t n, float *out, size_t ldo, float *scratch)
-{
-    (void)data;
-    moe_qmat_rows(m->coded, first, rows, scratch);
-    moe_kernels()->gemm_f32(out, ldo, scratch, a->x, a->ldx, rows, m->cols, n);
+        moe_kernels()->gemm_i4(out, ldo, s->data, blocks, m->cols, m->group, m->f16, a->x,
+            a->ldx, n);
 }
 
 static const struct format formats[] = {
-    [MOE_MATRIX_F32] = { 1, 4, rows_f32 },
-    [MOE_MATRIX_BF16] = { 1, 2, rows_bf16 },
-    [MOE_MATRIX_F16] = { 1, 2, rows_f16 },
-    [MOE_MATRIX_I4] = { MOE_PACKED_ROWS, 0, rows_i4 },
-    [MOE_MATRIX_CODED] = { 1, 0, rows_coded },
+    [MOE_MATRIX_F32] = { 4, multiply_f32 },
+    [MOE_MATRIX_BF16] = { 2, multiply_bf16 },
+    [MOE_MATRIX_F16] = { 2, multiply_f16 },
+    [MOE_MATRIX_I4] = { 0, multiply_i4 },
+    [MOE_MATRIX_CODED] = { 0, multiply_f32 },
 };
-
-size_t
-moe_matrix_unit(const struct moe_matrix *m)
-{
-    return formats[m->format].unit;
-}
 
 bool
 moe_matrix_int8(const struct moe_matrix *m, enum moe_arith arith)
@@ -87,17 +64,33 @@ moe_matrix_int8(const struct moe_matrix *m, enum moe_arith arith)
     return arith == MOE_ARITH_FAST && m->format == MOE_MATRIX_I4;
 }
 
-void
-moe_matrix_rows(const struct moe_matrix *m, const void *data, size_t first, size_t rows,
-    const struct moe_acts *a, size_t n, float *out, size_t ldo, float *scratch)
+struct moe_strip
+moe_matrix_strip(const struct moe_matrix *m, const void *data, size_t first, size_t rows,
+    float *scratch)
 {
-    formats[m->format].rows(m, data, first, rows, a, n, out, ldo, scratch);
+    struct moe_strip s = { m, scratch, rows };
+    size_t at = first * m->cols * formats[m->format].element;
+
+    if (m->format == MOE_MATRIX_CODED) {
+        moe_qmat_rows(m->coded, first, rows, scratch);
+        return s;
+    }
+    if (m->format == MOE_MATRIX_I4)
+        at = (m->paired ? 2 : 1) * (first / MOE_PACKED_ROWS) * m->block_bytes;
+    return (struct moe_strip){ m, (const unsigned char *)data + at, rows };
 }
 
 size_t
 moe_matrix_scratch(const struct moe_matrix *m, size_t rows)
 {
     return m->format == MOE_MATRIX_CODED ? rows * m->cols : 0;
+}
+
+void
+moe_matrix_multiply(const struct moe_strip *s, const struct moe_acts *a, size_t n, float *out,
+    size_t ldo)
+{
+    formats[s->m->format].multiply(s, a, n, out, ldo);
 }
 
 void

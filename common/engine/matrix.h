@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One handle for any weight matrix: its format, its shape and where its bytes
- * are. A format knows how many rows go together and which kernel multiplies
- * them; nothing else in the engine asks what a format is.
+ * are. A format knows how its rows lie and which kernel multiplies them; nothing
+ * else in the engine asks what a format is.
  *
  * A matrix is [rows][cols], out x in. Its bytes belong to a device; the handle
  * owns nothing and is copied freely.
@@ -49,9 +49,6 @@ struct moe_matrix {
     const struct moe_qmat *coded;   /* CODED: parts in host memory, checked; borrowed */
 };
 
-/* Rows that one kernel call must take together: 16 for I4, else 1. */
-size_t moe_matrix_unit(const struct moe_matrix *m);
-
 /* Whether arith turns this matrix's activations to int8 first. */
 bool moe_matrix_int8(const struct moe_matrix *m, enum moe_arith arith);
 
@@ -64,18 +61,31 @@ struct moe_acts {
     const int32_t *sum;
 };
 
+/* Some rows on the host, ready to be multiplied. */
+struct moe_strip {
+    const struct moe_matrix *m;
+    const void *data;       /* of the first of them */
+    size_t rows;
+};
+
 /*
- * On the host: out[j * ldo + r - first] for rows first <= r < first + rows and
- * j < n, without the bias. data is where the matrix's bytes lie. first and
- * rows are multiples of the unit (rows may end at the padded end of the matrix);
- * out has room for whole units. A paired matrix gives units of 16 gate, 16 up
- * rows: out is then 2 * rows wide. scratch: moe_matrix_scratch() floats.
+ * Rows first .. first + rows - 1 of m, whose bytes lie at data; first is a
+ * multiple of 16, and rows too unless they are the last. CODED rows are decoded
+ * into scratch of moe_matrix_scratch() floats.
  */
-void moe_matrix_rows(const struct moe_matrix *m, const void *data, size_t first, size_t rows,
-    const struct moe_acts *a, size_t n, float *out, size_t ldo, float *scratch);
+struct moe_strip moe_matrix_strip(const struct moe_matrix *m, const void *data, size_t first,
+    size_t rows, float *scratch);
 
 /* Floats of scratch for a strip of `rows` rows. */
 size_t moe_matrix_scratch(const struct moe_matrix *m, size_t rows);
+
+/*
+ * out[j * ldo + r] for row r of the strip and j < n, without the bias. I4 writes
+ * whole blocks of 16 rows. A paired matrix gives 16 gate rows, then their 16 up
+ * rows, and so on: out is then twice as wide.
+ */
+void moe_matrix_multiply(const struct moe_strip *s, const struct moe_acts *a, size_t n,
+    float *out, size_t ldo);
 
 /* Row r of a matrix of F32, BF16, F16 or CODED rows as float (the embedding). */
 void moe_matrix_row(const struct moe_matrix *m, const void *data, size_t r, float *out);
