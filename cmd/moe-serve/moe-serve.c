@@ -6,7 +6,7 @@
 #include "common/base/tool.h"
 
 enum {
-    ID_ONCE = 1, ID_TOKENIZE, ID_DETOKENIZE, ID_LOGITS, ID_PPL, ID_TOKENS, ID_TEMP,
+    ID_ONCE = 1, ID_TOKENIZE, ID_DETOKENIZE, ID_LOGITS, ID_PPL, ID_CHAT, ID_TOKENS, ID_TEMP,
     ID_TOP_K, ID_TOP_P, ID_MIN_P, ID_SEED, ID_THREADS, ID_CONTEXT, ID_BATCH, ID_ARITH, ID_QUIET
 };
 
@@ -20,6 +20,8 @@ static const struct moe_opt opts[] = {
         true, false },
     { ID_PPL, 0, "ppl", MOE_OPT_NONE, NULL, "perplexity of the text on stdin, as JSON", NULL,
         true, false },
+    { ID_CHAT, 0, "chat", MOE_OPT_NONE, NULL, "the prompt is a user's message", NULL, false,
+        false },
     { ID_TOKENS, 'N', "tokens", MOE_OPT_WORD, "N", "at most N new tokens (256)", NULL, false,
         false },
     { ID_TEMP, 0, "temp", MOE_OPT_WORD, "T", "temperature, 0 takes the likeliest (0)", NULL,
@@ -44,7 +46,7 @@ static const struct moe_opt opts[] = {
 };
 
 static const char *const usage[] = {
-    "--once [-N N] [--temp T] [--seed N] [options] MODEL",
+    "--once [--chat] [-N N] [--temp T] [--seed N] [options] MODEL",
     "--logits [-j N] [-c N] [-b N] [--arith A] MODEL",
     "--ppl [-j N] [-c N] [-b N] [--arith A] MODEL",
     "--tokenize MODEL",
@@ -79,6 +81,7 @@ on_option(void *ctx, int id, const char *arg, struct moe_err *e)
     case ID_DETOKENIZE: o->mode = SERVE_DETOKENIZE; return 0;
     case ID_LOGITS: o->mode = SERVE_LOGITS; return 0;
     case ID_PPL: o->mode = SERVE_PPL; return 0;
+    case ID_CHAT: o->chat = true; return 0;
     case ID_TOKENS: return whole(arg, 1, INT32_MAX, "--tokens", &o->tokens, e);
     case ID_TEMP: return moe_num_real(arg, 0, 1e6, "--temp", &o->sampler.temperature, e);
     case ID_TOP_K: return whole(arg, 0, INT32_MAX, "--top-k", &o->sampler.top_k, e);

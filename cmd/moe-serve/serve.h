@@ -31,7 +31,7 @@ struct serve_options {
     int64_t batch;                  /* rows of a step */
     bool arith_given;
     enum moe_arith arith;
-    bool quiet;
+    bool quiet, chat;
     int64_t tokens;                 /* most new ones */
     struct moe_sampler_options sampler;
 };
@@ -65,6 +65,12 @@ int serve_text_detokenize(const struct serve_options *o, struct moe_err *e);
 
 /* Write to stdout at once. Errors: MOE_EIO. */
 int serve_text_put(const void *p, size_t n, struct moe_err *e);
+
+/* ---- serve_chat.c: the model's template ---- */
+
+/* One user message as the model wants to read it. */
+int serve_chat_render(const struct moe_source *s, const char *text, size_t n,
+    struct moe_buf *out, struct moe_err *e);
 
 /* ---- The other modes ---- */
 

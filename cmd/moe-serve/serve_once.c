@@ -78,20 +78,28 @@ is_stop(const struct stops *s, uint32_t id)
 }
 
 static int
-read_prompt(const struct moe_tokenizer *t, struct moe_tokens *ids, struct moe_err *e)
+read_prompt(const struct serve_options *o, const struct moe_model *m,
+    const struct moe_tokenizer *t, struct moe_tokens *ids, struct moe_err *e)
 {
-    struct moe_buf in = MOE_BUF_INIT;
+    struct moe_buf in = MOE_BUF_INIT, chat = MOE_BUF_INIT;
+    const struct moe_buf *text = &in;
     int rc;
 
     if ((rc = moe_read_file("-", SERVE_MAX_STDIN, &in, e)) != 0)
         goto out;
-    rc = moe_tokenizer_encode(t, in.p, in.len, MOE_ADDED_ALL, true, ids, e);
+    if (o->chat) {
+        if ((rc = serve_chat_render(m->source, in.p, in.len, &chat, e)) != 0)
+            goto out;
+        text = &chat;
+    }
+    rc = moe_tokenizer_encode(t, text->p, text->len, MOE_ADDED_ALL, !o->chat, ids, e);
     if (rc != 0)
         rc = moe_err_at(e, "stdin");
     else if (ids->n == 0)
         rc = moe_err_set(e, MOE_EFORMAT, "stdin: the prompt is empty");
 out:
     moe_buf_fini(&in);
+    moe_buf_fini(&chat);
     return rc;
 }
 
@@ -140,7 +148,7 @@ serve_once_run(const struct serve_options *o, struct moe_err *e)
         goto out;
     if ((rc = serve_text_tokenizer(g.model->source, &t, e)) != 0)
         goto out;
-    if ((rc = read_prompt(t, &ids, e)) != 0)
+    if ((rc = read_prompt(o, g.model, t, &ids, e)) != 0)
         goto out;
     if (ids.n >= g.context) {
         rc = moe_err_set(e, MOE_ELIMIT, "stdin: a prompt of %zu tokens leaves no room in a "

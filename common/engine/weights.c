@@ -193,18 +193,11 @@ load_qmat(struct moe_weights_at at, int64_t expert, size_t rows, size_t cols,
     return 0;
 }
 
-/* Whether the kernels' packed layout holds q; *p is then its layout. */
+/* Whether kernels multiply q in the packed layout; *p is then its form there. */
 static bool
 packable(const struct moe_qmat *q, struct moe_packed *p)
 {
-    uint64_t bytes;
-
-    *p = (struct moe_packed){ .kind = MOE_PACKED_I4, .scale_dtype = q->scale_dtype,
-        .rows = q->rows, .cols = q->cols, .group = q->group };
-    return q->enc == MOE_ENC_CT_PACK && q->bits == 4 && q->symmetric && q->g_idx == NULL
-        && (q->group == 32 || q->group == 64 || q->group == 128) && q->cols % q->group == 0
-        && (q->scale_dtype == MOE_BF16 || q->scale_dtype == MOE_F16)
-        && moe_packed_block_bytes(p, &bytes);
+    return moe_packed_of(q, p) && p->kind == MOE_PACKED_I4 && !p->zeros;
 }
 
 static struct moe_matrix
@@ -225,14 +218,14 @@ static int
 pack(struct moe_model *m, const struct moe_matrix *w, const struct moe_qmat *q,
     const struct moe_qmat *beside, struct moe_err *e)
 {
-    struct moe_packed p = { .kind = MOE_PACKED_I4, .scale_dtype = q->scale_dtype,
-        .rows = q->rows, .cols = q->cols, .group = q->group };
-    size_t bytes = moe_matrix_bytes(w), blocks = (w->rows + MOE_PACKED_ROWS - 1) / MOE_PACKED_ROWS;
+    size_t bytes = moe_matrix_bytes(w);
     unsigned char *to = aligned_alloc(64, bytes), *at = to;
+    struct moe_packed p;
 
     if (to == NULL)
         return moe_err_set(e, MOE_ENOMEM, "weights: out of memory");
-    for (size_t b = 0; b < blocks; b++) {
+    moe_packed_of(q, &p);
+    for (uint64_t b = 0; b < moe_packed_blocks(&p); b++) {
         moe_packed_from_ct(&p, b, q, at);
         at += w->block_bytes;
         if (beside == NULL)

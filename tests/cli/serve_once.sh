@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# --once: the reference's continuation, sampling by seed
-# the end of a text, prompts that are refused.
+# --once: the reference's continuation, sampling by seed, the end of a text, the
+# chat template, prompts that are refused.
 . "$T/tap.sh"
 serve=$B/moe-serve
 kjv=$T/data/kjv-moe
@@ -35,6 +35,25 @@ rm stop/generation_config.json
 sed 's/"eos_token_id": *[0-9]*/"eos_token_id": 11/' "$kjv/config.json" >stop/config.json
 is "config.json, without it" "$(printf '%s' "$genesis" | "$serve" --once stop | wc -c)" 0
 is "the end of the context" "$(printf '%s' "$genesis" | "$serve" --once -c 12 "$kjv")" ", and the glory"
+
+# --chat.
+printf 'Who is he?' | "$serve" --once --chat -N 12 "$kjv" >got 2>err
+ok "--chat answers" $? err
+printf '{{ messages[0].role }}: {{ messages[0].content }}|{{ add_generation_prompt }}' >stop/chat_template.jinja
+cp "$kjv/config.json" stop
+printf 'abc' | "$serve" --once --chat -N 8 stop >one
+printf 'user: abc|True' | "$serve" --once -N 8 stop >two
+cmp one two >out 2>&1
+ok "--chat is the prompt in the template" $? out
+printf '{{ raise_exception("only two") }}' >stop/chat_template.jinja
+status "a template that refuses" 2 "$serve" --once --chat stop <"$T/tap.sh"
+grep -q 'only two' err
+ok "in its own words" $? err
+printf '{%% if %%}' >stop/chat_template.jinja
+status "a template that is none" 2 "$serve" --once --chat stop <"$T/tap.sh"
+rm stop/chat_template.jinja
+sed 's/"chat_template": *"\([^"\\]\|\\.\)*",*//' "$kjv/tokenizer_config.json" >stop/tokenizer_config.json
+status "no template" 2 "$serve" --once --chat stop <"$T/tap.sh"
 
 # refuse WHAT WORDS INPUT OPTION...: status 2, one line, nothing on stdout.
 refuse() {
