@@ -9,7 +9,7 @@
 int
 serve_text_put(const void *p, size_t n, struct moe_err *e)
 {
-    if (fwrite(p, 1, n, stdout) != n || fflush(stdout) != 0)
+    if (n > 0 && (fwrite(p, 1, n, stdout) != n || fflush(stdout) != 0))
         return moe_err_sys(e, MOE_EIO, errno, "stdout");
     return 0;
 }

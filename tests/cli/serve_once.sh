@@ -33,7 +33,9 @@ is "generation_config.json ends it" "$(printf '%s' "$genesis" | "$serve" --once 
     ", and the glory of his throne, and the glory of his kingdom"
 rm stop/generation_config.json
 sed 's/"eos_token_id": *[0-9]*/"eos_token_id": 11/' "$kjv/config.json" >stop/config.json
-is "config.json, without it" "$(printf '%s' "$genesis" | "$serve" --once stop | wc -c)" 0
+printf '%s' "$genesis" >genesis
+status "config.json, without it" 0 "$serve" --once stop <genesis
+is "ends it at once" "$(wc -c <out)" 0
 is "the end of the context" "$(printf '%s' "$genesis" | "$serve" --once -c 12 "$kjv")" ", and the glory"
 
 # --chat.

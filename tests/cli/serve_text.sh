@@ -17,8 +17,12 @@ printf 'caf\303\251 \360\237\246\231\n\t\000x  y\r\n' >odd
 "$serve" --tokenize "$kjv" <odd | "$serve" --detokenize "$kjv" >back
 cmp odd back >out 2>&1
 ok "characters of every length, NUL, blanks" $? out
-is "nothing" "$(printf '' | "$serve" --tokenize "$kjv" | wc -c)" 1
-is "no ids" "$(printf '\n' | "$serve" --detokenize "$kjv" | wc -c)" 0
+printf '' >empty
+status "nothing" 0 "$serve" --tokenize "$kjv" <empty
+is "is an empty line" "$(wc -c <out)" 1
+echo >line
+status "no ids" 0 "$serve" --detokenize "$kjv" <line
+is "are an empty text" "$(wc -c <out)" 0
 is "lines and commas" "$(printf '1145\n258, 1782' | "$serve" --detokenize "$kjv")" "In the begin"
 
 # refuse WHAT WORDS MODE INPUT: status 2, one line, nothing on stdout.
