@@ -180,7 +180,8 @@ longest(const struct moe_added_set *s, const size_t *list, size_t n_list, const 
 
 bool
 moe_added_next(const struct moe_added_set *s, bool normalized, enum moe_added which,
-    const char *p, size_t n, size_t *at, size_t *done, struct moe_added_hit *hit)
+    const struct moe_spans *outside, const char *p, size_t n, size_t *at, size_t *done,
+    struct moe_added_hit *hit)
 {
     const size_t *list = normalized ? s->normal : s->raw;
     const bool *first = normalized ? s->first_normal : s->first_raw;
@@ -201,7 +202,8 @@ moe_added_next(const struct moe_added_set *s, bool normalized, enum moe_added wh
         to = from + t->text.len;
         *at = to;
         if ((which == MOE_ADDED_NOT_SPECIAL && t->special) ||
-            (t->single_word && in_word(p, n, from, to))) {
+            (t->single_word && in_word(p, n, from, to)) ||
+            (outside != NULL && moe_span_overlaps(outside, from, to))) {
             --*at;
             continue;
         }

@@ -12,6 +12,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/engine/span.h"
 #include "common/engine/tokenizer.h"
 
 #define MOE_ADDED_MAX 65536             /* tokens */
@@ -46,8 +47,10 @@ struct moe_added_hit { size_t from, to; uint32_t id; };
  * The next added token of text p at or after *at: leftmost, then longest, of
  * those with flag `normalized`. hit is what it takes, white space of lstrip and
  * rstrip included; [*done, hit.from) is plain text. Both cursors are moved on.
+ * Tokens that reach into a stretch of outside (NULL: none) are passed over.
  */
 bool moe_added_next(const struct moe_added_set *s, bool normalized, enum moe_added which,
-    const char *p, size_t n, size_t *at, size_t *done, struct moe_added_hit *hit);
+    const struct moe_spans *outside, const char *p, size_t n, size_t *at, size_t *done,
+    struct moe_added_hit *hit);
 
 #endif

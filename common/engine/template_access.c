@@ -129,20 +129,27 @@ own_attr(struct moe_trun *r, const struct moe_tval *v, const char *name, bool *h
     }
 }
 
+/* Names that every object has in Python and no template may see. */
+static bool
+internal(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 4 && memcmp(name, "__", 2) == 0 && memcmp(name + n - 2, "__", 2) == 0;
+}
+
 /* getattr(): *has is false when there is no such attribute. */
 static int
 attribute(struct moe_trun *r, const struct moe_tval *v, const char *name, bool *has,
     struct moe_tval *out)
 {
     const struct moe_tfunction *f;
-    size_t n = strlen(name);
     int rc = own_attr(r, v, name, has, out);
 
     if (rc != 0 || *has)
         return rc;
     *has = true;
-    if ((n > 4 && memcmp(name, "__", 2) == 0 && memcmp(name + n - 2, "__", 2) == 0) ||
-        moe_template_method_changes(v->kind, name))
+    if (internal(name) || moe_template_method_changes(v->kind, name))
         return moe_template_value_undefined(r, out,
             "access to attribute '%s' of '%s' object is unsafe.", name,
             moe_template_value_type(v));

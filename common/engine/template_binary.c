@@ -98,6 +98,8 @@ moe_template_binary(struct moe_trun *r, enum moe_tnumber_op op, struct moe_tval 
 
     if (moe_template_value_is_number(&a) && moe_template_value_is_number(&b))
         return moe_template_number_binary(r, op, a, b, out);
+    if (op == MOE_TN_MOD && a.kind == MOE_T_STR)
+        return moe_template_format_percent(r, a.u.s, b, out);
     if (a.kind == MOE_T_UNDEFINED || b.kind == MOE_T_UNDEFINED) {
         const struct moe_tstr *why = a.kind == MOE_T_UNDEFINED ? a.u.why : b.u.why;
 
@@ -109,8 +111,6 @@ moe_template_binary(struct moe_trun *r, enum moe_tnumber_op op, struct moe_tval 
         return repeat(r, &a, times(&b), out);
     if (op == MOE_TN_MUL && is_count(&a) && is_sequence(&b))
         return repeat(r, &b, times(&a), out);
-    if (op == MOE_TN_MOD && a.kind == MOE_T_STR)
-        return moe_template_format_percent(r, a.u.s, b, out);
     return moe_template_value_fail(r, "unsupported operand type(s) for %s: '%s' and '%s'",
         SIGNS[op], moe_template_value_type(&a), moe_template_value_type(&b));
 }

@@ -301,7 +301,7 @@ moe_template_eval_loop(struct moe_trun *r, const struct moe_tnode *n, struct moe
         return rc;
     *l = (struct moe_tloop){ .n = n, .scope = s, .items = items, .level = level,
         .changed = { .kind = MOE_T_MISSING } };
-    *any = items->n > 0;
+    *any = false;
     for (; rc == 0 && l->at < items->n && flow != MOE_FLOW_BREAK; l->at++) {
         struct moe_tscope *in = moe_template_eval_scope(r, s);
 
@@ -314,6 +314,7 @@ moe_template_eval_loop(struct moe_trun *r, const struct moe_tnode *n, struct moe
             rc = moe_template_eval_assign(r, in, n->a, items->v[l->at]);
         if (rc == 0)
             rc = moe_template_eval(r, n->body, in, out, &flow);
+        *any = *any || flow == MOE_FLOW_ON;
     }
     return rc;
 }

@@ -48,7 +48,10 @@ int moe_template_eval_assign(struct moe_trun *r, struct moe_tscope *s,
     const struct moe_tnode *target, struct moe_tval v);
 int moe_template_eval(struct moe_trun *r, const struct moe_tnode *n, struct moe_tscope *s,
     struct moe_tbuf *out, enum moe_tflow *flow);
-/* A for loop over v, for loop(v) too; *any tells whether it had an item. */
+/*
+ * A for loop over v, for loop(v) too; *any tells whether some turn came to its
+ * end without break or continue, which is when "else" does not run.
+ */
 int moe_template_eval_loop(struct moe_trun *r, const struct moe_tnode *n, struct moe_tscope *s,
     struct moe_tval v, int level, struct moe_tbuf *out, bool *any);
 

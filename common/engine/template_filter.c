@@ -37,6 +37,18 @@ moe_template_filter_int(struct moe_trun *r, const struct moe_tval *v, int64_t fa
     return 0;
 }
 
+/* What Jinja uses as a string without making it one. */
+static int
+need_str(struct moe_trun *r, const struct moe_tval *v)
+{
+    if (v->kind == MOE_T_STR)
+        return 0;
+    if (v->kind == MOE_T_UNDEFINED)
+        return moe_template_value_fail(r, "%.*s", (int)v->u.why->n, v->u.why->p);
+    return moe_template_value_fail(r, "a string is expected, not %s",
+        moe_template_value_type(v));
+}
+
 static bool
 given(const struct moe_tval *v)
 {
@@ -160,8 +172,9 @@ FILTER(do_indent)
     int rc;
 
     (void)args;
-    if ((rc = moe_template_print_text(r, a[0], &text)) != 0)
+    if ((rc = need_str(r, &a[0])) != 0)
         return rc;
+    text = a[0];
     if (width.kind != MOE_T_STR && ((rc = moe_template_filter_int(r, &a[1], 4, &n)) != 0 ||
         (rc = moe_template_string_pad(r, (struct moe_tstr *)(uintptr_t)&none, n, &space, '<',
             &width)) != 0))
@@ -246,24 +259,27 @@ FILTER(do_striptags)
 static int
 FILTER(do_truncate)
 {
-    struct moe_tval text, mark = a[3], cut;
+    struct moe_tval text = a[0], mark = a[3], cut;
     struct moe_tbuf b;
     int64_t length, leeway;
-    size_t keep, last;
+    size_t keep, last, n;
+    bool has;
     int rc;
 
     (void)args;
-    if ((rc = moe_template_print_text(r, a[0], &text)) != 0 ||
-        (rc = moe_template_filter_int(r, &a[1], 255, &length)) != 0 ||
+    if ((rc = moe_template_filter_int(r, &a[1], 255, &length)) != 0 ||
         (rc = moe_template_filter_int(r, &a[4], 5, &leeway)) != 0 ||
         (mark.kind != MOE_T_STR && (rc = moe_template_value_str(r, "...", 3, false, &mark)) != 0))
         return rc;
     if (length < (int64_t)moe_template_value_chars(mark.u.s) || leeway < 0)
         return moe_template_value_fail(r, "expected length >= len(end) and leeway >= 0");
-    if ((uint64_t)length + (uint64_t)leeway >= moe_template_value_chars(text.u.s)) {
+    (void)moe_template_items_len(r, text, &has, &n);
+    if (has && (uint64_t)length + (uint64_t)leeway >= n) {
         *out = text;
         return 0;
     }
+    if ((rc = need_str(r, &text)) != 0)
+        return rc;
     keep = moe_template_value_offset(text.u.s,
         (size_t)length - moe_template_value_chars(mark.u.s));
     if (!moe_template_value_truth(&a[2])) {
@@ -424,8 +440,9 @@ FILTER(do_float)
 {
     double f = 0;
 
-    (void)r;
     (void)args;
+    if (a[0].kind == MOE_T_UNDEFINED)
+        return need_str(r, &a[0]);
     if (to_float(&a[0], &f))
         *out = moe_template_value_float(f);
     else
@@ -466,6 +483,8 @@ FILTER(do_int)
     int rc = moe_template_filter_int(r, &a[2], 10, &base);
 
     (void)args;
+    if (rc == 0 && a[0].kind == MOE_T_UNDEFINED)
+        rc = need_str(r, &a[0]);
     if (rc != 0)
         return rc;
     if (a[0].kind == MOE_T_INT || a[0].kind == MOE_T_BIG) {

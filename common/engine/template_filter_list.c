@@ -234,25 +234,32 @@ FILTER(do_join)
 
 /* ---- Sorting --------------------------------------------------------------------- */
 
-/* Keys of several attributes with commas between are lists. */
+/*
+ * With an attribute keys are lists, since a string may name several with commas
+ * between; without one they are the items.
+ */
 static int
 many_keys(struct moe_trun *r, const struct moe_tlist *l, const struct moe_tval *attribute,
     bool cased, struct moe_tval **out)
 {
     const struct moe_tstr comma = { .p = ",", .n = 1 };
+    struct moe_tlist single = { (struct moe_tval *)(uintptr_t)attribute, 1, 1 }, *list = &single;
     struct moe_tval parts, *one;
-    int rc;
+    int rc = 0;
 
-    if (attribute->kind != MOE_T_STR || memchr(attribute->u.s->p, ',', attribute->u.s->n) == NULL)
+    if (!given(attribute))
         return keys(r, l, attribute, NULL, cased, out);
-    if ((rc = moe_template_string_split(r, attribute->u.s, &comma, -1, false, &parts)) != 0)
-        return rc;
+    if (attribute->kind == MOE_T_STR) {
+        if ((rc = moe_template_string_split(r, attribute->u.s, &comma, -1, false, &parts)) != 0)
+            return rc;
+        list = parts.u.l;
+    }
     if ((*out = moe_template_value_alloc(r, l->n, sizeof(**out))) == NULL)
         return r->rc;
     for (size_t i = 0; rc == 0 && i < l->n; i++)
         rc = new_list(r, &(*out)[i]);
-    for (size_t k = 0; rc == 0 && k < parts.u.l->n; k++) {
-        rc = keys(r, l, &parts.u.l->v[k], NULL, cased, &one);
+    for (size_t k = 0; rc == 0 && k < list->n; k++) {
+        rc = keys(r, l, &list->v[k], NULL, cased, &one);
         for (size_t i = 0; rc == 0 && i < l->n; i++)
             rc = moe_template_value_push(r, (*out)[i].u.l, one[i]);
     }

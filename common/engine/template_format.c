@@ -281,7 +281,8 @@ moe_template_format_percent(struct moe_trun *r, const struct moe_tstr *s, struct
         rc = put_field(&f, &d, one);
     }
     rest = v.kind == MOE_T_TUPLE ? f.used < v.u.l->n
-        : f.used == 0 && v.kind != MOE_T_DICT && v.kind != MOE_T_LIST;
+        : f.used == 0 && v.kind != MOE_T_DICT && v.kind != MOE_T_LIST &&
+            v.kind != MOE_T_UNDEFINED;
     if (rc == 0 && rest)
         return moe_template_value_fail(r,
             "not all arguments converted during string formatting");

@@ -178,27 +178,30 @@ TEST(is_upper)
 
 /* Whether there is a filter or test of that name. */
 static int
-TEST(is_filter)
+known(struct moe_trun *r, const struct moe_tval *v, bool filter, struct moe_tval *out)
 {
     char name[64] = "";
 
-    (void)r;
+    if (v->kind == MOE_T_LIST || v->kind == MOE_T_DICT)
+        return moe_template_value_fail(r, "unhashable type: '%s'", moe_template_value_type(v));
+    if (v->kind == MOE_T_STR && v->u.s->n < sizeof(name))
+        memcpy(name, v->u.s->p, v->u.s->n);
+    return answer(out, filter ? moe_template_filter(name) != NULL
+        : moe_template_test(name) != NULL);
+}
+
+static int
+TEST(is_filter)
+{
     (void)args;
-    if (a[0].kind == MOE_T_STR && a[0].u.s->n < sizeof(name))
-        memcpy(name, a[0].u.s->p, a[0].u.s->n);
-    return answer(out, moe_template_filter(name) != NULL);
+    return known(r, &a[0], true, out);
 }
 
 static int
 TEST(is_test)
 {
-    char name[64] = "";
-
-    (void)r;
     (void)args;
-    if (a[0].kind == MOE_T_STR && a[0].u.s->n < sizeof(name))
-        memcpy(name, a[0].u.s->p, a[0].u.s->n);
-    return answer(out, moe_template_test(name) != NULL);
+    return known(r, &a[0], false, out);
 }
 
 /* ---- Numbers --------------------------------------------------------------------- */

@@ -49,6 +49,8 @@ moe_tokenizer_free(struct moe_tokenizer *t)
 struct encoding {
     const struct moe_tokenizer *t;
     enum moe_added added;
+    const char *text;                   /* the whole of it */
+    const struct moe_spans *outside;    /* parts of it without added tokens, or NULL */
     struct moe_tokens *out;
     struct moe_err *e;
     struct moe_pretokenizer_run *words;
@@ -64,32 +66,41 @@ word(void *ctx, const char *p, size_t n, struct moe_err *e)
     return moe_bpe_word(c->bpe, p, n, e);
 }
 
-static int section(struct encoding *c, bool normalized, const char *p, size_t n, bool first);
+static int section(struct encoding *c, enum moe_added added, bool normalized, const char *p,
+    size_t n, bool first);
 
 /* Text without added tokens of this round. */
 static int
 plain(struct encoding *c, bool normalized, const char *p, size_t n, bool first)
 {
+    enum moe_added added = c->added;
+    size_t at;
     int rc;
 
     if (n == 0)
         return 0;
     if (normalized)
         return moe_pretokenizer_split(c->words, p, n, first, word, c, c->e);
+    /* Normalising moves the marks: a piece that has one is text throughout. */
+    at = (size_t)(p - c->text);
+    if (c->outside != NULL && moe_span_overlaps(c->outside, at, at + n))
+        added = MOE_ADDED_NONE;
     moe_buf_clear(&c->normal);
     rc = moe_normalizer_run(c->t->normalizer, p, n, &c->normal, &c->tmp, c->e);
-    return rc != 0 ? rc : section(c, true, c->normal.p, c->normal.len, first);
+    return rc != 0 ? rc : section(c, added, true, c->normal.p, c->normal.len, first);
 }
 
 /* Cut the added tokens of one round out: first the raw ones, then the normalised. */
 static int
-section(struct encoding *c, bool normalized, const char *p, size_t n, bool first)
+section(struct encoding *c, enum moe_added added, bool normalized, const char *p, size_t n,
+    bool first)
 {
+    const struct moe_spans *outside = normalized ? NULL : c->outside;
     size_t at = 0, done = 0, was = 0;
     struct moe_added_hit hit;
     int rc;
 
-    while (moe_added_next(&c->t->added, normalized, c->added, p, n, &at, &done, &hit)) {
+    while (moe_added_next(&c->t->added, normalized, added, outside, p, n, &at, &done, &hit)) {
         if (hit.from > was && (rc = plain(c, normalized, p + was, hit.from - was,
             first && was == 0)) != 0)
             return rc;
@@ -110,11 +121,12 @@ add_all(struct moe_tokens *out, const struct moe_tokens *list, struct moe_err *e
     return rc;
 }
 
-int
-moe_tokenizer_encode(const struct moe_tokenizer *t, const char *text, size_t n,
-    enum moe_added added, bool bos, struct moe_tokens *out, struct moe_err *e)
+static int
+encode(const struct moe_tokenizer *t, const char *text, size_t n, enum moe_added added,
+    const struct moe_spans *outside, bool bos, struct moe_tokens *out, struct moe_err *e)
 {
-    struct encoding c = { .t = t, .added = added, .out = out, .e = e };
+    struct encoding c = { .t = t, .added = added, .text = text, .outside = outside, .out = out,
+        .e = e };
     size_t was = out->n;
     int rc;
 
@@ -125,7 +137,7 @@ moe_tokenizer_encode(const struct moe_tokenizer *t, const char *text, size_t n,
     if ((rc = moe_pretokenizer_run_new(t->pretokenizer, &c.words, e)) != 0 ||
         (rc = moe_bpe_run_new(&t->bpe, out, &c.bpe, e)) != 0 ||
         (bos && (rc = add_all(out, &t->before, e)) != 0) ||
-        (rc = section(&c, false, text, n, true)) != 0)
+        (rc = section(&c, added, false, text, n, true)) != 0)
         goto out;
     if (bos)
         rc = add_all(out, &t->after, e);
@@ -137,6 +149,20 @@ out:
     moe_buf_fini(&c.normal);
     moe_buf_fini(&c.tmp);
     return rc;
+}
+
+int
+moe_tokenizer_encode(const struct moe_tokenizer *t, const char *text, size_t n,
+    enum moe_added added, bool bos, struct moe_tokens *out, struct moe_err *e)
+{
+    return encode(t, text, n, added, NULL, bos, out, e);
+}
+
+int
+moe_tokenizer_encode_prompt(const struct moe_tokenizer *t, const char *text, size_t n,
+    const struct moe_spans *outside, bool bos, struct moe_tokens *out, struct moe_err *e)
+{
+    return encode(t, text, n, MOE_ADDED_ALL, outside, bos, out, e);
 }
 
 /* ---- Tokens --------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/engine/span.h"
 #include "common/engine/tokens.h"
 
 #define MOE_TOKENIZER_MAX_BYTES ((size_t)128 << 20)
@@ -39,6 +40,13 @@ enum moe_added {
  */
 int moe_tokenizer_encode(const struct moe_tokenizer *t, const char *text, size_t n,
     enum moe_added added, bool bos, struct moe_tokens *out, struct moe_err *e);
+
+/*
+ * The ids of a prompt of which some stretches came from a client: added tokens
+ * are recognised as MOE_ADDED_ALL says, but not where they reach into one.
+ */
+int moe_tokenizer_encode_prompt(const struct moe_tokenizer *t, const char *text, size_t n,
+    const struct moe_spans *outside, bool bos, struct moe_tokens *out, struct moe_err *e);
 
 /* Number of ids: one more than the highest, added tokens included. */
 uint32_t moe_tokenizer_size(const struct moe_tokenizer *t);

@@ -310,6 +310,47 @@ test_real(const char *name, const struct moe_buf *corpus)
     moe_tokenizer_free(t);
 }
 
+/* Control tokens count in the template's text and not in the client's. */
+static void
+test_prompt(void)
+{
+    static const char text[] = "<|im_start|>user\n<|im_start|>x<|im_end|>";
+    struct moe_tokenizer *t = opened("kjv-moe/tokenizer.json");
+    struct moe_spans outside = MOE_SPANS_INIT;
+    struct moe_tokens got = MOE_TOKENS_INIT, want = MOE_TOKENS_INIT;
+    size_t from = strlen("<|im_start|>user\n"), to = from + strlen("<|im_start|>x");
+    int rc;
+
+    if (t == NULL)
+        return;
+    rc = moe_tokenizer_encode_prompt(t, text, strlen(text), &outside, false, &got, NULL);
+    if (rc == 0)
+        rc = moe_tokenizer_encode(t, text, strlen(text), MOE_ADDED_ALL, false, &want, NULL);
+    tap_ok(rc == 0 && got.n == want.n && memcmp(got.id, want.id, 4 * got.n) == 0,
+        "prompt: nothing from outside is as usual");
+    got.n = want.n = 0;
+    (void)moe_span_add(&outside, from, to, NULL);
+    rc = moe_tokenizer_encode_prompt(t, text, strlen(text), &outside, false, &got, NULL);
+    /* The same text, the middle of it without added tokens. */
+    if (rc == 0)
+        rc = moe_tokenizer_encode(t, "<|im_start|>", 12, MOE_ADDED_ALL, false, &want, NULL);
+    if (rc == 0)
+        rc = moe_tokenizer_encode(t, text + 12, to - 12, MOE_ADDED_NONE, false, &want, NULL);
+    if (rc == 0)
+        rc = moe_tokenizer_encode(t, "<|im_end|>", 10, MOE_ADDED_ALL, false, &want, NULL);
+    tap_ok(rc == 0 && got.n == want.n && memcmp(got.id, want.id, 4 * got.n) == 0,
+        "prompt: a control token from outside is text");
+    outside.n = got.n = 0;
+    (void)moe_span_add(&outside, 5, 6, NULL);
+    rc = moe_tokenizer_encode_prompt(t, text, strlen(text), &outside, false, &got, NULL);
+    tap_ok(rc == 0 && got.n > 0 && !moe_tokenizer_is_special(t, got.id[0]),
+        "prompt: a control token made half outside is text");
+    moe_tokens_fini(&got);
+    moe_tokens_fini(&want);
+    moe_span_fini(&outside);
+    moe_tokenizer_free(t);
+}
+
 int
 main(void)
 {
@@ -317,6 +358,7 @@ main(void)
 
     for (size_t i = 0; i < sizeof(MODELS) / sizeof(*MODELS); i++)
         test_model(MODELS[i]);
+    test_prompt();
     corpus = unpacked("text/corpus.txt.zst");
     test_real("qwen3", &corpus);
     test_real("gptoss", &corpus);
