@@ -159,7 +159,7 @@ serve_once_run(const struct serve_options *o, struct moe_err *e)
     most = room < (size_t)o->tokens ? room : (size_t)o->tokens;
     if ((rc = moe_session_new(g.model, g.kv, g.context, ids.n + most, &o->sampler, &s, e)) != 0)
         goto out;
-    if ((rc = moe_session_add(s, ids.id, ids.n, e)) != 0) {
+    if (moe_session_add(s, ids.id, ids.n, e) != 0) {
         rc = moe_err_at(e, "stdin");
         goto out;
     }

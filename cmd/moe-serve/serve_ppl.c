@@ -170,7 +170,7 @@ serve_ppl_run(const struct serve_options *o, struct moe_err *e)
         goto out;
     if ((rc = moe_read_file("-", SERVE_MAX_STDIN, &in, e)) != 0)
         goto out;
-    if ((rc = moe_tokenizer_encode(t, in.p, in.len, MOE_ADDED_ALL, false, &p.ids, e)) != 0) {
+    if (moe_tokenizer_encode(t, in.p, in.len, MOE_ADDED_ALL, false, &p.ids, e) != 0) {
         rc = moe_err_at(e, "stdin");
         goto out;
     }

@@ -79,7 +79,7 @@ serve_text_tokenize(const struct serve_options *o, struct moe_err *e)
 
     if ((rc = begin(o, &s, &t, &in, e)) != 0)
         goto out;
-    if ((rc = moe_tokenizer_encode(t, in.p, in.len, MOE_ADDED_ALL, false, &ids, e)) != 0) {
+    if (moe_tokenizer_encode(t, in.p, in.len, MOE_ADDED_ALL, false, &ids, e) != 0) {
         rc = moe_err_at(e, "stdin");
         goto out;
     }
@@ -120,7 +120,7 @@ serve_text_detokenize(const struct serve_options *o, struct moe_err *e)
         rc = moe_err_set(e, MOE_EFORMAT, "stdin: offset %zu: not a token id", (size_t)(p - in.p));
     if (rc != 0)
         goto out;
-    if ((rc = moe_tokenizer_decode(t, ids.id, ids.n, false, &out, e)) != 0) {
+    if (moe_tokenizer_decode(t, ids.id, ids.n, false, &out, e) != 0) {
         rc = moe_err_at(e, "stdin");
         goto out;
     }
