@@ -160,7 +160,7 @@ moe_regex_start(struct moe_regex_run *run, const char *p, size_t n)
 {
     run->p = p;
     run->n = n;
-    run->at = 0;
+    run->at = n == 0;
     run->after = false;
     if (run->limits != NULL) {
         /* Backing out of a run of n characters takes about n steps. */

@@ -42,7 +42,7 @@ struct moe_regex_run;
 int moe_regex_run_new(const struct moe_regex *r, struct moe_regex_run **out, struct moe_err *e);
 void moe_regex_run_free(struct moe_regex_run *run);
 
-/* Begin with a text of valid UTF-8, borrowed. */
+/* Begin with a text of valid UTF-8, borrowed. In an empty text nothing matches. */
 void moe_regex_start(struct moe_regex_run *run, const char *p, size_t n);
 
 /*

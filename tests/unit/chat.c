@@ -56,19 +56,19 @@ check(int rc, const struct moe_buf *out, const struct moe_err *e, const json_t *
 }
 
 static void
-test_jinja(void)
+test_jinja(const char *path)
 {
-    const json_t *all = golden_json("text/jinja.json"), *cases = json_object_get(all, "cases");
+    const json_t *all = golden_json(path), *cases = json_object_get(all, "cases");
     const json_t *common = json_object_get(all, "variables");
 
-    tap_ok(json_array_size(cases) > 250, "there are templates");
+    tap_ok(json_array_size(cases) > 250, "%s has templates", path);
     for (size_t i = 0; i < json_array_size(cases); i++) {
         const json_t *o = json_array_get(cases, i), *v = json_object_get(o, "v");
         struct moe_buf out = MOE_BUF_INIT;
         struct moe_err e = { 0 };
         int rc = render(json_object_get(o, "t"), "t", v != NULL ? v : common, &out, &e);
 
-        check(rc, &out, &e, json_object_get(o, "out"), o, "jinja", i);
+        check(rc, &out, &e, json_object_get(o, "out"), o, path, i);
         moe_buf_fini(&out);
     }
 }
@@ -244,7 +244,8 @@ test_config(const char *config, const char *src, const char *vars, int want_rc, 
 int
 main(void)
 {
-    test_jinja();
+    test_jinja("text/jinja.json");
+    test_jinja("text/jinja_random.json");
     test_chats();
     for (size_t i = 0; i < sizeof(MODELS) / sizeof(*MODELS); i++)
         test_model(MODELS[i]);
