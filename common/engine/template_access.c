@@ -157,7 +157,7 @@ attribute(struct moe_trun *r, const struct moe_tval *v, const char *name, bool *
         struct moe_tmethod *m = moe_template_value_alloc(r, 1, sizeof(*m));
 
         if (m == NULL)
-            return r->rc;
+            return MOE_T_FAILED;
         *m = (struct moe_tmethod){ *v, f };
         *out = (struct moe_tval){ .kind = MOE_T_METHOD, .u.method = m };
         return 0;
@@ -231,7 +231,7 @@ moe_template_access_item(struct moe_trun *r, struct moe_tval v, struct moe_tval 
             text.u.s->p);
     }
     if ((name = moe_template_value_alloc(r, key.u.s->n + 1, 1)) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     memcpy(name, key.u.s->p, key.u.s->n);
     name[key.u.s->n] = '\0';
     if ((rc = attribute(r, &v, name, &has, out)) != 0 || has)

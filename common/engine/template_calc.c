@@ -306,7 +306,7 @@ spread(struct moe_trun *r, bool keywords, struct moe_tval v, struct moe_tlist *p
         return moe_template_value_fail(r, "argument after ** must be a mapping, not %s",
             moe_template_value_type(&v));
     if ((all = moe_template_value_alloc(r, *n_kw + v.u.d->n, sizeof(*all))) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     if (*n_kw > 0)
         memcpy(all, *kw, *n_kw * sizeof(*all));
     for (size_t i = 0; i < v.u.d->n; i++) {
@@ -316,7 +316,7 @@ spread(struct moe_trun *r, bool keywords, struct moe_tval v, struct moe_tlist *p
         if (k->kind != MOE_T_STR)
             return moe_template_value_fail(r, "keywords must be strings");
         if ((text = moe_template_value_alloc(r, k->u.s->n + 1, 1)) == NULL)
-            return r->rc;
+            return MOE_T_FAILED;
         memcpy(text, k->u.s->p, k->u.s->n);
         text[k->u.s->n] = '\0';
         all[(*n_kw)++] = (struct moe_tkeyword){ text, v.u.d->v[i] };
@@ -338,7 +338,7 @@ arguments(struct moe_trun *r, const struct moe_tnode *list, struct moe_tscope *s
     for (const struct moe_tnode *i = list; i != NULL; i = i->next)
         n += i->type == MOE_N_KEYWORD;
     if (rc == 0 && (args->kw = moe_template_value_alloc(r, n, sizeof(*args->kw))) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     for (const struct moe_tnode *i = list; rc == 0 && i != NULL; i = i->next) {
         bool plain = i->type != MOE_N_KEYWORD && i->type != MOE_N_STAR && i->type != MOE_N_STAR2;
         struct moe_tval v;
@@ -373,7 +373,7 @@ moe_template_calc_call(struct moe_trun *r, const struct moe_tnode *n, struct moe
         return rc;
     if (caller.kind != MOE_T_MISSING) {
         if ((kw = moe_template_value_alloc(r, args.n_kw + 1, sizeof(*kw))) == NULL)
-            return r->rc;
+            return MOE_T_FAILED;
         if (args.n_kw > 0)
             memcpy(kw, args.kw, args.n_kw * sizeof(*kw));
         kw[args.n_kw++] = (struct moe_tkeyword){ "caller", caller };

@@ -101,7 +101,7 @@ call_macro(struct moe_trun *r, const struct moe_tmacro *m, const struct moe_targ
     int rc;
 
     if (taken == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     memset(taken, 0, (args->n_kw + 1) * sizeof(*taken));
     if (r->calls == MOE_CHAT_MAX_DEPTH)
         return moe_template_value_limit(r, "macros call each other too deep");

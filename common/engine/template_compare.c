@@ -199,7 +199,7 @@ merge(struct moe_trun *r, const struct moe_tval *key, const size_t *place, size_
     size_t i = a, j = b, k = a;
 
     while (i < b && j < c) {
-        int d, rc = moe_template_compare_order(r, key[place[j]], key[place[i]], "<", &d);
+        int d = 0, rc = moe_template_compare_order(r, key[place[j]], key[place[i]], "<", &d);
 
         if (rc != 0)
             return rc;
@@ -222,7 +222,7 @@ moe_template_compare_sort(struct moe_trun *r, const struct moe_tval *key, size_t
     int rc = 0;
 
     if (other == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     for (size_t i = 0; i < n; i++)
         place[i] = i;
     for (size_t w = 1; rc == 0 && w < n; w *= 2) {

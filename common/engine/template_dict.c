@@ -16,7 +16,7 @@ moe_template_dict_new(struct moe_trun *r, struct moe_tval *out)
     struct moe_tdict *d = moe_template_value_alloc(r, 1, sizeof(*d));
 
     if (d == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     *d = (struct moe_tdict){ 0 };
     *out = (struct moe_tval){ .kind = MOE_T_DICT, .u.d = d };
     return 0;
@@ -86,7 +86,10 @@ find(struct moe_trun *r, const struct moe_tdict *d, struct moe_tval k, size_t *a
                 return rc;
         return 0;
     }
-    for (size_t i = h & (d->n_slots - 1); d->slot[i] != UINT32_MAX; i = (i + 1) & (d->n_slots - 1)) {
+    for (size_t i = h;; i++) {
+        i &= d->n_slots - 1;
+        if (d->slot[i] == UINT32_MAX)
+            break;
         *at = d->slot[i];
         if ((rc = moe_template_value_step(r, 1)) != 0 ||
             (rc = moe_template_compare_equal(r, d->k[*at], k, &same)) != 0 || same)
@@ -102,7 +105,7 @@ build_slots(struct moe_trun *r, struct moe_tdict *d)
 {
     d->n_slots = 4 * d->cap;
     if ((d->slot = moe_template_value_alloc(r, d->n_slots, sizeof(*d->slot))) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     memset(d->slot, 0xff, d->n_slots * sizeof(*d->slot));
     for (size_t i = 0; i < d->n; i++) {
         uint64_t h = 0;
@@ -126,7 +129,7 @@ grow(struct moe_trun *r, struct moe_tdict *d)
     struct moe_tval *v = k == NULL ? NULL : moe_template_value_alloc(r, cap, sizeof(*v));
 
     if (v == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     if (d->n > 0) {
         memcpy(k, d->k, d->n * sizeof(*k));
         memcpy(v, d->v, d->n * sizeof(*v));

@@ -38,7 +38,7 @@ moe_template_eval_set(struct moe_trun *r, struct moe_tscope *s, const char *name
         struct moe_tvar *p = moe_template_value_alloc(r, cap, sizeof(*p));
 
         if (p == NULL)
-            return r->rc;
+            return MOE_T_FAILED;
         if (s->n > 0)
             memcpy(p, s->var, s->n * sizeof(*p));
         s->var = p;
@@ -159,13 +159,13 @@ captured(struct moe_trun *r, const struct moe_tnode *n, struct moe_tscope *s,
     int rc;
 
     if (in == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     moe_template_value_begin(r, &text);
     if ((rc = moe_template_eval(r, n->body, in, &text, flow)) != 0 ||
         (rc = moe_template_value_done(&text, v)) != 0 || n->b == NULL)
         return rc;
     if ((in = moe_template_eval_scope(r, s)) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     rc = moe_template_eval_set(r, in, MOE_TEMPLATE_INPUT, *v);
     return rc != 0 ? rc : moe_template_calc(r, n->b, in, v);
 }
@@ -196,7 +196,7 @@ run_with(struct moe_trun *r, const struct moe_tnode *n, struct moe_tscope *s,
     struct moe_tbuf *out, enum moe_tflow *flow)
 {
     struct moe_tscope *in = moe_template_eval_scope(r, s);
-    int rc = in == NULL ? r->rc : 0;
+    int rc = in == NULL ? MOE_T_FAILED : 0;
 
     for (const struct moe_tnode *i = n->list; rc == 0 && i != NULL; i = i->next) {
         struct moe_tval v;
@@ -217,7 +217,7 @@ run_block(struct moe_trun *r, const struct moe_tnode *n, struct moe_tscope *s,
     while (n->flag && s->parent != NULL)
         s = s->parent;
     in = moe_template_eval_scope(r, s);
-    return in == NULL ? r->rc : moe_template_eval(r, n->body, in, out, flow);
+    return in == NULL ? MOE_T_FAILED : moe_template_eval(r, n->body, in, out, flow);
 }
 
 /* ---- Macros ---------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ make_macro(struct moe_trun *r, const struct moe_tnode *n, struct moe_tscope *s,
     struct moe_tmacro *m = moe_template_value_alloc(r, 1, sizeof(*m));
 
     if (m == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     *m = (struct moe_tmacro){ n, s };
     *out = (struct moe_tval){ .kind = MOE_T_MACRO, .u.macro = m };
     return 0;
@@ -276,7 +276,7 @@ chosen(struct moe_trun *r, const struct moe_tnode *n, struct moe_tscope *s,
         struct moe_tscope *in = moe_template_eval_scope(r, s);
 
         if (in == NULL)
-            return r->rc;
+            return MOE_T_FAILED;
         if ((rc = moe_template_eval_assign(r, in, n->a, all->v[i])) == 0 &&
             (rc = moe_template_calc(r, n->c, in, &yes)) == 0 && moe_template_value_truth(&yes))
             rc = moe_template_value_push(r, list.u.l, all->v[i]);
@@ -295,7 +295,7 @@ moe_template_eval_loop(struct moe_trun *r, const struct moe_tnode *n, struct moe
     int rc;
 
     if (l == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     if ((rc = moe_template_items_all(r, v, &items)) != 0 ||
         (n->c != NULL && (rc = chosen(r, n, s, &items)) != 0))
         return rc;
@@ -306,7 +306,7 @@ moe_template_eval_loop(struct moe_trun *r, const struct moe_tnode *n, struct moe
         struct moe_tscope *in = moe_template_eval_scope(r, s);
 
         if (in == NULL)
-            return r->rc;
+            return MOE_T_FAILED;
         flow = MOE_FLOW_ON;
         rc = moe_template_eval_set(r, in, "loop",
             (struct moe_tval){ .kind = MOE_T_LOOP, .u.loop = l });
@@ -332,7 +332,7 @@ run_for(struct moe_trun *r, const struct moe_tnode *n, struct moe_tscope *s,
         (rc = moe_template_eval_loop(r, n, s, v, 0, out, &any)) != 0 || any || n->other == NULL)
         return rc;
     in = moe_template_eval_scope(r, s);
-    return in == NULL ? r->rc : moe_template_eval(r, n->other, in, out, flow);
+    return in == NULL ? MOE_T_FAILED : moe_template_eval(r, n->other, in, out, flow);
 }
 
 /* ---- All ------------------------------------------------------------------------ */

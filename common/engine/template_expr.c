@@ -100,7 +100,8 @@ skip_name(struct moe_tparser *ps, const char *text)
 
 /* A node with one or two operands; NULL when one of them failed. */
 struct moe_tnode *
-moe_template_expr_make(struct moe_tparser *ps, enum moe_tnode_type type, struct moe_tnode *a, struct moe_tnode *b)
+moe_template_expr_make(struct moe_tparser *ps, enum moe_tnode_type type, struct moe_tnode *a,
+    struct moe_tnode *b)
 {
     struct moe_tnode *n = a == NULL ? NULL : moe_template_expr_node(ps, type);
 
@@ -207,7 +208,8 @@ pow_expr(struct moe_tparser *ps)
 
 /* Operators of one level, from the left, over operands that next() reads. */
 static struct moe_tnode *
-left(struct moe_tparser *ps, const struct level *of, struct moe_tnode *(*next)(struct moe_tparser *))
+left(struct moe_tparser *ps, const struct level *of,
+    struct moe_tnode *(*next)(struct moe_tparser *))
 {
     struct moe_tnode *n = next(ps);
     const struct level *l;
@@ -386,7 +388,8 @@ settable(const struct moe_tnode *n, int depth)
 struct moe_tnode *
 moe_template_expr_target(struct moe_tparser *ps, bool with_tuple, bool members, const char *stop)
 {
-    struct moe_tnode *n = with_tuple ? moe_template_expr_items(ps, true, false, members, false, stop)
+    struct moe_tnode *n = with_tuple
+        ? moe_template_expr_items(ps, true, false, members, false, stop)
         : moe_template_primary(ps, members);
 
     if (n != NULL && !settable(n, 16))

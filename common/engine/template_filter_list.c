@@ -26,7 +26,7 @@ new_list(struct moe_trun *r, struct moe_tval *out)
 static bool
 given(const struct moe_tval *v)
 {
-    return v->kind != MOE_T_MISSING && v->kind != MOE_T_NONE;
+    return v != NULL && v->kind != MOE_T_MISSING && v->kind != MOE_T_NONE;
 }
 
 /* ---- Attributes by path ----------------------------------------------------------------- */
@@ -67,14 +67,14 @@ attribute_of(struct moe_trun *r, struct moe_tval item, const struct moe_tval *at
         for (end = p + attribute->u.s->n; rc == 0; p = dot + 1) {
             dot = memchr(p, '.', (size_t)(end - p));
             rc = step(r, p, dot == NULL ? end : dot, out);
-            if (rc == 0 && out->kind == MOE_T_UNDEFINED && otherwise != NULL && given(otherwise))
+            if (rc == 0 && out->kind == MOE_T_UNDEFINED && given(otherwise))
                 *out = *otherwise;
             if (dot == NULL)
                 break;
         }
         return rc;
     }
-    if (rc == 0 && out->kind == MOE_T_UNDEFINED && otherwise != NULL && given(otherwise))
+    if (rc == 0 && out->kind == MOE_T_UNDEFINED && given(otherwise))
         *out = *otherwise;
     return rc;
 }
@@ -85,7 +85,7 @@ keys(struct moe_trun *r, const struct moe_tlist *l, const struct moe_tval *attri
     const struct moe_tval *otherwise, bool cased, struct moe_tval **out)
 {
     struct moe_tval *k = moe_template_value_alloc(r, l->n, sizeof(*k));
-    int rc = k == NULL ? r->rc : 0;
+    int rc = k == NULL ? MOE_T_FAILED : 0;
 
     for (size_t i = 0; rc == 0 && i < l->n; i++)
         if ((rc = attribute_of(r, l->v[i], attribute, otherwise, &k[i])) == 0 && !cased)
@@ -255,7 +255,7 @@ many_keys(struct moe_trun *r, const struct moe_tlist *l, const struct moe_tval *
         list = parts.u.l;
     }
     if ((*out = moe_template_value_alloc(r, l->n, sizeof(**out))) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     for (size_t i = 0; rc == 0 && i < l->n; i++)
         rc = new_list(r, &(*out)[i]);
     for (size_t k = 0; rc == 0 && k < list->n; k++) {
@@ -272,7 +272,7 @@ sorted(struct moe_trun *r, const struct moe_tlist *l, const struct moe_tval *key
     struct moe_tval *out)
 {
     size_t *place = moe_template_value_alloc(r, l->n, sizeof(*place));
-    int rc = place == NULL ? r->rc : moe_template_compare_sort(r, key, place, l->n, reverse);
+    int rc = place == NULL ? MOE_T_FAILED : moe_template_compare_sort(r, key, place, l->n, reverse);
 
     if (rc == 0)
         rc = new_list(r, out);
@@ -395,7 +395,7 @@ FILTER(do_groupby)
         (rc = keys(r, l, &a[1], &a[2], true, &raw)) != 0)
         return rc;
     if ((place = moe_template_value_alloc(r, l->n, sizeof(*place))) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     if ((rc = moe_template_compare_sort(r, key, place, l->n, false)) != 0 ||
         (rc = new_list(r, out)) != 0)
         return rc;

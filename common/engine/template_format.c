@@ -165,7 +165,7 @@ put_number(struct percent *f, const struct field *d, const char *conv, struct mo
         n += snprintf(form + n, sizeof(form) - (size_t)n, ".%d", d->precision);
     (void)snprintf(form + n, sizeof(form) - (size_t)n, "%s", conv);
     if ((text = moe_template_value_alloc(f->r, room, 1)) == NULL)
-        return f->r->rc;
+        return MOE_T_FAILED;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     n = real ? snprintf(text, room, form, v.u.f) : snprintf(text, room, form, (long long)v.u.i);
@@ -252,7 +252,7 @@ moe_template_format_percent(struct moe_trun *r, const struct moe_tstr *s, struct
     struct moe_tval *out)
 {
     struct percent f = { .r = r, .p = s->p, .end = s->p + s->n, .v = v };
-    struct moe_tval one;
+    struct moe_tval one = { 0 };
     struct field d;
     bool rest;
     int rc = 0;
@@ -336,7 +336,7 @@ moe_template_format_braces(struct moe_trun *r, const struct moe_tstr *s,
     const char *p = s->p, *end = s->p + s->n;
     bool outside = moe_template_value_outside(s);
     size_t automatic = 0;
-    struct moe_tval v;
+    struct moe_tval v = { 0 };
     struct moe_tbuf b;
     int rc = 0;
 
@@ -395,7 +395,7 @@ moe_template_format_time(struct moe_trun *r, const struct moe_tstr *s, struct mo
     form[n++] = '.';
     form[n] = '\0';
     if ((text = moe_template_value_alloc(r, ROOM, 1)) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     n = strftime(text, ROOM, form, &tm);

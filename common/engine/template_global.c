@@ -25,7 +25,7 @@ GLOBAL(range)
 
     (void)a;
     if (g == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     if (args->n < 1 || args->n > 3 || args->n_kw > 0)
         return moe_template_value_fail(r, "range() takes 1 to 3 arguments");
     for (size_t i = 0; i < args->n; i++) {
@@ -108,7 +108,7 @@ GLOBAL(cycler)
 {
     struct moe_tcycler *c = moe_template_value_alloc(r, 1, sizeof(*c));
     struct moe_tval l;
-    int rc = c == NULL ? r->rc : moe_template_value_list(r, MOE_T_LIST, 0, &l);
+    int rc = c == NULL ? MOE_T_FAILED : moe_template_value_list(r, MOE_T_LIST, 0, &l);
 
     (void)a;
     if (rc != 0)
@@ -127,7 +127,7 @@ GLOBAL(joiner)
 {
     struct moe_tcycler *c = moe_template_value_alloc(r, 1, sizeof(*c));
     struct moe_tval sep;
-    int rc = c == NULL ? r->rc : a[0].kind == MOE_T_MISSING
+    int rc = c == NULL ? MOE_T_FAILED : a[0].kind == MOE_T_MISSING
         ? moe_template_value_str(r, ", ", 2, false, &sep) : moe_template_print_text(r, a[0], &sep);
 
     (void)args;

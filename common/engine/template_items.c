@@ -11,7 +11,7 @@ moe_template_items_generator(struct moe_trun *r, struct moe_tlist *l, struct moe
     struct moe_tgen *g = moe_template_value_alloc(r, 1, sizeof(*g));
 
     if (g == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     *g = (struct moe_tgen){ l, false };
     *out = (struct moe_tval){ .kind = MOE_T_GENERATOR, .u.gen = g };
     return 0;
@@ -192,7 +192,7 @@ slice_range(struct moe_trun *r, const struct moe_trange *g, int64_t from, int64_
     struct moe_trange *s = moe_template_value_alloc(r, 1, sizeof(*s));
 
     if (s == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     /* What is out of the range may wrap, it is printed at most. */
     s->start = (int64_t)((uint64_t)g->start + (uint64_t)from * (uint64_t)g->step);
     s->step = (int64_t)((uint64_t)g->step * (uint64_t)step);

@@ -501,7 +501,7 @@ view(struct moe_trun *r, const struct moe_tval *d, const char *what, struct moe_
     struct moe_tview *v = moe_template_value_alloc(r, 1, sizeof(*v));
 
     if (v == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     *v = (struct moe_tview){ d->u.d, what };
     *out = (struct moe_tval){ .kind = MOE_T_VIEW, .u.view = v };
     return 0;

@@ -57,7 +57,7 @@ from_bn(struct moe_trun *r, const BIGNUM *n, struct moe_tval *out)
         *out = (struct moe_tval){ .kind = MOE_T_BIG, .u.big = p };
     }
     OPENSSL_free(dec);
-    return p == NULL ? r->rc : 0;
+    return p == NULL ? MOE_T_FAILED : 0;
 }
 
 /* Floor division and its remainder, from the truncating one. */
@@ -123,7 +123,7 @@ out:
     BN_free(q);
     BN_free(m);
     BN_CTX_free(ctx);
-    return rc != 0 ? r->rc : 0;
+    return rc != 0 ? MOE_T_FAILED : 0;
 }
 
 /* ---- Small and real numbers ---------------------------------------------------------- */

@@ -342,9 +342,7 @@ dotted(struct moe_tparser *ps)
 
         if (p == NULL)
             return NULL;
-        memcpy(p, text, n);
-        p[n] = '.';
-        memcpy(p + n + 1, more, m + 1);
+        (void)snprintf(p, n + m + 2, "%s.%s", text, more);
         text = p;
     }
     return text;
@@ -355,7 +353,8 @@ moe_template_primary_filters(struct moe_tparser *ps, struct moe_tnode *n, bool i
 {
     while (n != NULL && (inline_first || skip_op(ps, "|"))) {
         inline_first = false;
-        if ((n = moe_template_expr_make(ps, MOE_N_FILTER, n, NULL)) == NULL || (n->name = dotted(ps)) == NULL)
+        if ((n = moe_template_expr_make(ps, MOE_N_FILTER, n, NULL)) == NULL ||
+            (n->name = dotted(ps)) == NULL)
             return NULL;
         n->fn = moe_template_filter(n->name);
         if (n->fn == NULL && ps->unknown == NULL)

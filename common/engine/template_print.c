@@ -375,7 +375,7 @@ json_dict(struct moe_tbuf *b, const struct moe_tdict *d, const struct moe_templa
     if (d->n == 0)
         return put(b, "{}");
     if ((place = moe_template_value_alloc(b->r, d->n, sizeof(*place))) == NULL)
-        return b->r->rc;
+        return MOE_T_FAILED;
     for (size_t i = 0; i < d->n; i++)
         place[i] = i;
     if (how->sort)

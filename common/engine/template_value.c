@@ -107,7 +107,7 @@ new_str(struct moe_trun *r, const char *p, size_t n, struct moe_tval *out)
     struct moe_tstr *s = moe_template_value_alloc(r, 1, sizeof(*s));
 
     if (s == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     *s = (struct moe_tstr){ .p = n == 0 ? "" : p, .n = n, .chars = n < 2 ? n : SIZE_MAX };
     *out = (struct moe_tval){ .kind = MOE_T_STR, .u.s = s };
     return 0;
@@ -123,7 +123,7 @@ moe_template_value_str(struct moe_trun *r, const char *p, size_t n, bool outside
     if (rc != 0 || !outside || n == 0)
         return rc;
     if ((span = moe_template_value_alloc(r, 1, sizeof(*span))) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     *span = (struct moe_span){ 0, n };
     out->u.s->span = span;
     out->u.s->n_span = 1;
@@ -141,7 +141,7 @@ moe_template_value_sub(struct moe_trun *r, const struct moe_tstr *s, size_t from
     if (rc != 0 || s->n_span == 0)
         return rc;
     if ((span = moe_template_value_alloc(r, s->n_span, sizeof(*span))) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     for (size_t i = 0; i < s->n_span; i++) {
         size_t a = s->span[i].from < from ? from : s->span[i].from;
         size_t b = s->span[i].to > to ? to : s->span[i].to;
@@ -168,7 +168,7 @@ moe_template_value_undefined(struct moe_trun *r, struct moe_tval *out, const cha
     va_end(ap);
     n = n < 0 ? 0 : n < (int)sizeof(text) ? n : (int)sizeof(text) - 1;
     if ((p = moe_template_value_alloc(r, (size_t)n + 1, 1)) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     memcpy(p, text, (size_t)n);
     p[n] = '\0';
     if ((rc = new_str(r, p, (size_t)n, &why)) == 0)
@@ -216,10 +216,10 @@ moe_template_value_list(struct moe_trun *r, enum moe_tkind kind, size_t cap,
     struct moe_tlist *l = moe_template_value_alloc(r, 1, sizeof(*l));
 
     if (l == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     *l = (struct moe_tlist){ NULL, 0, cap };
     if (cap > 0 && (l->v = moe_template_value_alloc(r, cap, sizeof(*l->v))) == NULL)
-        return r->rc;
+        return MOE_T_FAILED;
     *out = (struct moe_tval){ .kind = kind, .u.l = l };
     return 0;
 }
@@ -232,7 +232,7 @@ moe_template_value_push(struct moe_trun *r, struct moe_tlist *l, struct moe_tval
         struct moe_tval *p = moe_template_value_alloc(r, cap, sizeof(*p));
 
         if (p == NULL)
-            return r->rc;
+            return MOE_T_FAILED;
         if (l->n > 0)
             memcpy(p, l->v, l->n * sizeof(*p));
         l->v = p;
@@ -335,7 +335,7 @@ add_span(struct moe_tbuf *b, size_t from, size_t to)
         struct moe_span *p = moe_template_value_alloc(b->r, cap, sizeof(*p));
 
         if (p == NULL)
-            return b->r->rc;
+            return MOE_T_FAILED;
         if (b->n_span > 0)
             memcpy(p, b->span, b->n_span * sizeof(*p));
         b->span = p;
@@ -357,7 +357,7 @@ add_bytes(struct moe_tbuf *b, const char *p, size_t n)
         while (cap < b->n + n)
             cap *= 2;
         if ((q = moe_template_value_alloc(b->r, cap, 1)) == NULL)
-            return b->r->rc;
+            return MOE_T_FAILED;
         if (b->n > 0)
             memcpy(q, b->p, b->n);
         b->p = q;

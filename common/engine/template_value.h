@@ -3,7 +3,8 @@
  * Values of a chat template while it is rendered, with Python's meaning.
  * Everything belongs to one rendering (struct moe_trun) and is freed with it;
  * values are immutable but for namespaces, cyclers, joiners and generators.
- * Functions return 0 or a negative code after setting the run's error.
+ * Functions return 0 or something negative after setting the run's error; the
+ * code of a failure is the run's rc.
  */
 #ifndef MOE_ENGINE_TEMPLATE_VALUE_H
 #define MOE_ENGINE_TEMPLATE_VALUE_H
@@ -72,6 +73,9 @@ struct moe_trange { int64_t start, stop, step; size_t n; };
 struct moe_tview { const struct moe_tdict *d; const char *what; };  /* "keys", "values", "items" */
 struct moe_tgen { struct moe_tlist *l; bool used; };                /* yields its items once */
 struct moe_tcycler { struct moe_tlist *l; size_t at; struct moe_tstr *sep; };   /* or joiner */
+
+/* Returned where only the run's rc knows why. */
+enum { MOE_T_FAILED = MOE_ENOMEM };
 
 /* One rendering. */
 struct moe_trun {
