@@ -9,7 +9,12 @@
 #include "kernels/kernels_init.h"
 #include "kernels/vec_avx512.h"
 
-/* Bytes of weights that stay in the second-level cache over all tokens. */
+/*
+ * Tokens of a tile stay in the first-level cache over a strip of rows, so many
+ * columns at a time; the strip's weights stay in the second over all tokens.
+ */
+#define TILE_COLS ((size_t)512)
+#define STRIP_ROWS ((size_t)48)
 #define STRIP_BYTES ((size_t)384 << 10)
 
 enum type { F32, BF16, F16 };
@@ -69,24 +74,36 @@ copy_tokens(float *to, const float *x, size_t ldx, size_t tokens, size_t n)
 }
 
 /*
- * rows x tokens outputs; both are constants where it is called. The columns
- * behind the last whole step are copied beside zeros: 0 in w, -0 in x, since
- * adding 0 * -0 changes nothing, not even a sum of -0.
+ * rows x tokens outputs; both are constants where it is called. Columns from
+ * (a multiple of 16) up to some TILE_COLS later: sums carries the lanes from
+ * one stretch of columns to the next, the last one writes the outputs.
+ *
+ * The columns behind the last whole step are copied beside zeros: 0 in w, -0 in
+ * x, since adding 0 * -0 changes nothing, not even a sum of -0.
  */
 K_INLINE void
 tile(enum type t, int rows, int tokens, float *out, size_t ldo, const uint8_t *w, const float *x,
-    size_t ldx, size_t cols)
+    size_t ldx, size_t cols, size_t from, size_t to, __m512 *sums)
 {
-    size_t ldw = bytes_of(t, cols), k = 0, rest = cols % 16;
+    size_t ldw = bytes_of(t, cols), k = from, rest = to - from;
     __m512 acc[8][6];
 
     K_UNROLL
     for (int r = 0; r < rows; r++)
         K_UNROLL
         for (int j = 0; j < tokens; j++)
-            acc[r][j] = _mm512_setzero_ps();
-    for (; cols - k >= 16; k += 16)
+            acc[r][j] = from == 0 ? _mm512_setzero_ps() : sums[r * tokens + j];
+    for (; to - k >= 16; k += 16)
         step(t, rows, tokens, acc, w + bytes_of(t, k), ldw, x + k, ldx);
+    if (to < cols) {
+        K_UNROLL
+        for (int r = 0; r < rows; r++)
+            K_UNROLL
+            for (int j = 0; j < tokens; j++)
+                sums[r * tokens + j] = acc[r][j];
+        return;
+    }
+    rest %= 16;
     if (rest > 0) {
         uint8_t wt[8 * 64];
         float xt[6 * 16];
@@ -102,6 +119,20 @@ tile(enum type t, int rows, int tokens, float *out, size_t ldo, const uint8_t *w
             out[(size_t)j * ldo + (size_t)r] = k_sum16(acc[r][j]);
 }
 
+/* A strip of rows for one tile of tokens, a stretch of columns after the other. */
+K_INLINE void
+stretches(enum type t, int many, int tokens, float *out, size_t ldo, const uint8_t *w,
+    const float *x, size_t ldx, size_t rows, size_t cols)
+{
+    __m512 sums[STRIP_ROWS * 6];
+
+    for (size_t k = 0; k < cols || k == 0; k += TILE_COLS)
+        for (size_t r = 0; r + (size_t)many <= rows; r += (size_t)many)
+            tile(t, many, tokens, out + r, ldo, w + r * bytes_of(t, cols), x, ldx, cols, k,
+                cols - k > TILE_COLS ? k + TILE_COLS : cols,
+                sums + r * (size_t)tokens);
+}
+
 /*
  * A strip of rows for all tokens: tiles of 4 rows and 6 or 3 tokens, of 8 rows
  * for the tokens left, and single outputs for the rows left.
@@ -113,17 +144,17 @@ strip(enum type t, float *out, size_t ldo, const uint8_t *w, const float *x, siz
     size_t six = n / 6 * 6, three = n / 3 * 3, ldw = bytes_of(t, cols);
 
     for (size_t j = 0; j < six; j += 6)
-        for (size_t r = 0; r < rows / 4 * 4; r += 4)
-            tile(t, 4, 6, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
+        stretches(t, 4, 6, out + j * ldo, ldo, w, x + j * ldx, ldx, rows, cols);
     for (size_t j = six; j < three; j += 3)
-        for (size_t r = 0; r < rows / 4 * 4; r += 4)
-            tile(t, 4, 3, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
+        stretches(t, 4, 3, out + j * ldo, ldo, w, x + j * ldx, ldx, rows, cols);
     for (size_t j = three; j < n; j++)
         for (size_t r = 0; r < rows / 8 * 8; r += 8)
-            tile(t, 8, 1, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
+            tile(t, 8, 1, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols, 0, cols,
+                NULL);
     for (size_t j = 0; j < n; j++)
         for (size_t r = j < three ? rows / 4 * 4 : rows / 8 * 8; r < rows; r++)
-            tile(t, 1, 1, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols);
+            tile(t, 1, 1, out + j * ldo + r, ldo, w + r * ldw, x + j * ldx, ldx, cols, 0, cols,
+                NULL);
 }
 
 K_INLINE void
@@ -132,6 +163,7 @@ gemm(enum type t, float *out, size_t ldo, const uint8_t *w, const float *x, size
 {
     size_t some = STRIP_BYTES / (bytes_of(t, cols) + 1) / 8 * 8 + 8;
 
+    some = some < STRIP_ROWS ? some : STRIP_ROWS;
     for (size_t r = 0; r < rows; r += some)
         strip(t, out + r, ldo, w + bytes_of(t, r * cols), x, ldx,
             rows - r < some ? rows - r : some, cols, n);

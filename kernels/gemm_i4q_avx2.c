@@ -3,8 +3,7 @@
  * Packed INT4 matrix product with INT8 activations, AVX2. The lanes are the
  * rows of a block: a byte of weights times a byte of activations, four columns
  * a lane, so that no sum crosses lanes and the weights stay unsigned. A block
- * is read as one ascending stream without prefetch instructions: they hold the
- * few miss buffers and lose to the hardware's own.
+ * is read as one ascending stream.
  */
 #include "kernels/kernels_init.h"
 #include "kernels/packed.h"
@@ -45,22 +44,27 @@ columns32(int tokens, __m256i s[4][2], const uint8_t *w, const int8_t *x, size_t
     __m256i t[4][2];
 
     K_UNROLL
-    for (int c = 0; c < CHUNKS; c++, w += 64) {
+    for (int j = 0; j < tokens; j++)
+        t[j][0] = t[j][1] = _mm256_setzero_si256();
+    K_UNROLL
+    for (int c = 0; c < CHUNKS; c++, w += 64, x += 8) {
         __m256i v0 = _mm256_load_si256((const __m256i *)w);
         __m256i v1 = _mm256_load_si256((const __m256i *)(w + 32));
         __m256i a0 = _mm256_and_si256(v0, low), a1 = _mm256_and_si256(v1, low);
         __m256i b0 = _mm256_and_si256(_mm256_srli_epi16(v0, 4), low);
         __m256i b1 = _mm256_and_si256(_mm256_srli_epi16(v1, 4), low);
 
+        _mm_prefetch((const char *)w + K_PREFETCH, _MM_HINT_T0);
         K_UNROLL
         for (int j = 0; j < tokens; j++) {
-            const int8_t *p = x + (size_t)j * ldx + 8 * c;
-            __m256i y = four(p), z = four(p + 4);
-            __m256i p0 = _mm256_add_epi16(_mm256_maddubs_epi16(a0, y), _mm256_maddubs_epi16(b0, z));
-            __m256i p1 = _mm256_add_epi16(_mm256_maddubs_epi16(a1, y), _mm256_maddubs_epi16(b1, z));
+            __m256i y = four(x + (size_t)j * ldx), z = four(x + (size_t)j * ldx + 4);
 
-            t[j][0] = c == 0 ? p0 : _mm256_add_epi16(t[j][0], p0);
-            t[j][1] = c == 0 ? p1 : _mm256_add_epi16(t[j][1], p1);
+            t[j][0] = _mm256_add_epi16(t[j][0], _mm256_maddubs_epi16(a0, y));
+            t[j][1] = _mm256_add_epi16(t[j][1], _mm256_maddubs_epi16(a1, y));
+            t[j][0] = _mm256_add_epi16(t[j][0], _mm256_maddubs_epi16(b0, z));
+            t[j][1] = _mm256_add_epi16(t[j][1], _mm256_maddubs_epi16(b1, z));
+            K_HERE(t[j][0]);
+            K_HERE(t[j][1]);
         }
     }
     K_UNROLL

@@ -180,6 +180,9 @@ struct moe_kernels {
     void (*sha256_x2)(uint32_t a[8], const void *pa, uint32_t b[8], const void *pb,
         size_t blocks);
 
+    /* Exclusive or of n words: a checksum that rolls, and memory's plain reader. */
+    uint64_t (*xor_u64)(const uint64_t *x, size_t n);
+
     /* CRC32C (Castagnoli) of n bytes, continuing from crc; RFC 3720 B.4. */
     uint32_t (*crc32c)(uint32_t crc, const void *p, size_t n);
 };

@@ -60,5 +60,8 @@ void k_topk_avx512_init(struct moe_kernels *k);
 void k_wsum_ref_init(struct moe_kernels *k);
 void k_wsum_avx2_init(struct moe_kernels *k);
 void k_wsum_avx512_init(struct moe_kernels *k);
+void k_xor_ref_init(struct moe_kernels *k);
+void k_xor_avx2_init(struct moe_kernels *k);
+void k_xor_avx512_init(struct moe_kernels *k);
 
 #endif

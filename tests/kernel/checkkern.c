@@ -28,6 +28,7 @@ extern const struct ck_check check_sha256;
 extern const struct ck_check check_silu;
 extern const struct ck_check check_softmax;
 extern const struct ck_check check_topk;
+extern const struct ck_check check_xor;
 extern const struct ck_check check_wsum;
 
 static const struct ck_check *const checks[] = {
@@ -45,6 +46,7 @@ static const struct ck_check *const checks[] = {
     &check_silu,
     &check_softmax,
     &check_topk,
+    &check_xor,
     &check_wsum,
 };
 
