@@ -7,7 +7,9 @@
 /* covers: common/engine/template_eval.c common/engine/template_calc.c */
 /* covers: common/engine/template_call.c common/engine/template_access.c */
 /* covers: common/engine/template_filter.c common/engine/template_filter_list.c */
-/* covers: common/engine/template_method.c common/engine/template_test.c */
+/* covers: common/engine/template_filter_sort.c common/engine/template_filter_text.c */
+/* covers: common/engine/template_method.c common/engine/template_method_text.c */
+/* covers: common/engine/template_test.c common/engine/template_case.c */
 /* covers: common/engine/template_string.c common/engine/template_print.c */
 /* covers: common/engine/template_format.c common/engine/template_items.c */
 /* covers: common/engine/template_compare.c common/engine/template_value.c */
