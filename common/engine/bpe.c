@@ -109,28 +109,29 @@ no_token(struct moe_err *e, const char *p, size_t n)
     return moe_err_set(e, MOE_EFORMAT, "\"%.*s\" is no token", (int)(n < 80 ? n : 80), p);
 }
 
-/* The id of two texts together. */
+/*
+ * The id of two texts together. Most merges stand in the order of the tokens they
+ * make, so the one after the last is looked at first.
+ */
 static int
 find_joined(const struct moe_bpe *b, const char *left, size_t n_left, const char *right,
     size_t n_right, uint32_t *id, struct moe_err *e)
 {
-    char room[256];
     struct moe_buf joined = MOE_BUF_INIT;
-    const char *p = room;
+    const char *p;
+    size_t n;
     int rc = 0;
 
-    if (n_left < sizeof(room) && n_right < sizeof(room) - n_left) {
-        memcpy(room, left, n_left);
-        memcpy(room + n_left, right, n_right);
-    } else {
-        moe_buf_add(&joined, left, n_left);
-        moe_buf_add(&joined, right, n_right);
-        p = joined.p;
-    }
+    *id = b->next;
+    if (moe_vocab_text(b->vocab, *id, &p, &n) && n == n_left + n_right &&
+        memcmp(p, left, n_left) == 0 && memcmp(p + n_left, right, n_right) == 0)
+        return 0;
+    moe_buf_add(&joined, left, n_left);
+    moe_buf_add(&joined, right, n_right);
     if (joined.bad)
         rc = moe_err_set(e, MOE_ENOMEM, "out of memory");
-    else if ((*id = moe_vocab_find(b->vocab, p, n_left + n_right)) == NONE)
-        rc = no_token(e, p, n_left + n_right);
+    else if ((*id = moe_vocab_find(b->vocab, joined.p, joined.len)) == NONE)
+        rc = no_token(e, joined.p, joined.len);
     moe_buf_fini(&joined);
     return rc;
 }
@@ -155,6 +156,7 @@ moe_bpe_add(struct moe_bpe *b, const char *left, size_t n_left, const char *righ
     if ((s = find_pair(b, (uint64_t)l << 32 | r)) == NULL)
         return moe_err_set(e, MOE_ELIMIT, "too many merges share a hash");
     *s = (struct moe_bpe_pair){ (uint64_t)l << 32 | r, (uint32_t)b->n_merges++, whole };
+    b->next = whole + 1;
     return 0;
 }
 

@@ -31,6 +31,7 @@ struct moe_bpe {
     uint32_t direct[MOE_BPE_DIRECT], byte[256];
     struct moe_bpe_pair *pair;          /* open addressing, a power of two */
     size_t n_slots, n_merges;
+    uint32_t next;                      /* the id after the one that the last merge makes */
 };
 
 /* vocab must be complete. The flags are the caller's to set. Errors: MOE_ENOMEM. */
