@@ -150,7 +150,7 @@ endif
 
 # ---- Tests ------------------------------------------------------------------
 TESTS := $(UNIT) $B/tests/checkkern $(if $(SIMDE),$B/tests/checkkern_simde) $(FUZZ)
-tests: all lib $(TESTS) $(HELPERS)	## build everything that check runs
+tests: all lib $(TESTS) $(HELPERS) $(BENCH)	## build everything that check runs, and the benchmarks
 
 check: tests	## run the tests (under two minutes on two cores)
 	$(Q)B=$B tests/run $(UNIT) $B/tests/checkkern tests/simde/checkkern.sh \

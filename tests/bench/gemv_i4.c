@@ -101,12 +101,14 @@ run(void *ctx)
 static void
 layer_init(struct layer *l)
 {
+    const struct moe_packed in = { .kind = MOE_PACKED_I4, .scale_dtype = MOE_BF16,
+        .rows = INTER, .cols = HIDDEN, .group = GROUP };
+    const struct moe_packed down = { .kind = MOE_PACKED_I4, .scale_dtype = MOE_BF16,
+        .rows = HIDDEN, .cols = INTER, .group = GROUP };
     struct moe_err e = { 0, "" };
     uint64_t state = 1;
 
-    check(moe_packed_expert_layout(HIDDEN, INTER, MOE_PACKED_I4, MOE_BF16, GROUP, GROUP,
-              &l->shape, &e),
-        &e);
+    check(moe_packed_expert_layout(&in, &down, &l->shape, &e), &e);
     l->gate_up_jobs = 2 * INTER / 16 / BLOCKS;
     l->down_jobs = HIDDEN / 16 / BLOCKS;
     l->w = memory(EXPERTS * l->shape.bytes);
