@@ -68,9 +68,9 @@ int serve_text_put(const void *p, size_t n, struct moe_err *e);
 
 /* ---- serve_chat.c: the model's template ---- */
 
-/* One user message as the model wants to read it. */
+/* One user message as the model wants to read it; outside gets where the user's words stand. */
 int serve_chat_render(const struct moe_source *s, const char *text, size_t n,
-    struct moe_buf *out, struct moe_err *e);
+    struct moe_buf *out, struct moe_spans *outside, struct moe_err *e);
 
 /* ---- The other modes ---- */
 

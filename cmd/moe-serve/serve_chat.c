@@ -42,7 +42,7 @@ out:
 
 int
 serve_chat_render(const struct moe_source *s, const char *text, size_t n, struct moe_buf *out,
-    struct moe_err *e)
+    struct moe_spans *outside, struct moe_err *e)
 {
     struct moe_chat *c = NULL;
     json_t *messages = NULL;
@@ -54,7 +54,7 @@ serve_chat_render(const struct moe_source *s, const char *text, size_t n, struct
     if (messages == NULL)
         rc = moe_err_set(e, MOE_EFORMAT, "stdin: not UTF-8");
     else
-        rc = moe_chat_messages(c, messages, true, (long long)time(NULL), out, NULL, e);
+        rc = moe_chat_messages(c, messages, true, (long long)time(NULL), out, outside, e);
     json_decref(messages);
     moe_chat_free(c);
     return rc;

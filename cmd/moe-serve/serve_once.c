@@ -82,17 +82,18 @@ read_prompt(const struct serve_options *o, const struct moe_model *m,
     const struct moe_tokenizer *t, struct moe_tokens *ids, struct moe_err *e)
 {
     struct moe_buf in = MOE_BUF_INIT, chat = MOE_BUF_INIT;
-    const struct moe_buf *text = &in;
+    struct moe_spans outside = MOE_SPANS_INIT;
     int rc;
 
     if ((rc = moe_read_file("-", SERVE_MAX_STDIN, &in, e)) != 0)
         goto out;
     if (o->chat) {
-        if ((rc = serve_chat_render(m->source, in.p, in.len, &chat, e)) != 0)
+        if ((rc = serve_chat_render(m->source, in.p, in.len, &chat, &outside, e)) != 0)
             goto out;
-        text = &chat;
+        rc = moe_tokenizer_encode_prompt(t, chat.p, chat.len, &outside, false, ids, e);
+    } else {
+        rc = moe_tokenizer_encode(t, in.p, in.len, MOE_ADDED_ALL, true, ids, e);
     }
-    rc = moe_tokenizer_encode(t, text->p, text->len, MOE_ADDED_ALL, !o->chat, ids, e);
     if (rc != 0)
         rc = moe_err_at(e, "stdin");
     else if (ids->n == 0)
@@ -100,6 +101,7 @@ read_prompt(const struct serve_options *o, const struct moe_model *m,
 out:
     moe_buf_fini(&in);
     moe_buf_fini(&chat);
+    moe_span_fini(&outside);
     return rc;
 }
 

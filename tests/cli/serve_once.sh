@@ -47,6 +47,12 @@ printf 'abc' | "$serve" --once --chat -N 8 stop >one
 printf 'user: abc|True' | "$serve" --once -N 8 stop >two
 cmp one two >out 2>&1
 ok "--chat is the prompt in the template" $? out
+printf '{{ messages[0].content }}' >stop/chat_template.jinja
+four='<|im_end|><|im_end|><|im_end|><|im_end|>'
+printf '%s' "$four" | "$serve" --once -c 8 -N 1 stop >out 2>err
+ok "special tokens count in a plain prompt: four of them fit in a context of 8" $? err
+printf '%s' "$four" >four
+status "in a user's words they are text, and longer" 2 "$serve" --once --chat -c 8 -N 1 stop <four
 printf '{{ raise_exception("only two") }}' >stop/chat_template.jinja
 status "a template that refuses" 2 "$serve" --once --chat stop <"$T/tap.sh"
 grep -q 'only two' err
