@@ -5,6 +5,7 @@
  * beside progress.c; only main calls it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,6 +25,19 @@ on_signal(int sig)
     moe_stop_set(sig);
 }
 
+/*
+ * A standard descriptor that was closed would be given to the first file opened, and words or data
+ * would go into it. It is taken up by one that can do neither: its use is then the error it should be.
+ */
+static void
+keep_standard(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+}
+
 void
 moe_tool_start(const char *program)
 {
@@ -31,6 +45,7 @@ moe_tool_start(const char *program)
     struct sigaction sa, old;
 
     name = program;
+    keep_standard();
     memset(&sa, 0, sizeof(sa));
     sigemptyset(&sa.sa_mask);
     sa.sa_handler = SIG_IGN;

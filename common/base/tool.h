@@ -13,7 +13,10 @@
 
 enum { MOE_EXIT_YES = 0, MOE_EXIT_NO = 1, MOE_EXIT_TROUBLE = 2 };
 
-/* Install the stop handler and ignore SIGPIPE; remember the program's name. */
+/*
+ * Hold closed standard descriptors, so that no file opened later becomes one;
+ * install the stop handler, ignore SIGPIPE, remember the program's name.
+ */
 void moe_tool_start(const char *program);
 
 /* Print "program: text" on stderr as one line. */

@@ -144,7 +144,8 @@ open_file(const struct moe_source *s, const struct moe_source_file *f, struct mo
 
     if (s->dir >= 0)
         return moe_beneath_open(s->dir, s->path, f->name, e);
-    if ((fd = open(s->path, O_RDONLY | O_CLOEXEC)) < 0)
+    /* A FIFO is refused as no regular file, not waited for. */
+    if ((fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         return moe_err_sys(e, errno == ENOENT ? MOE_ENOENT : MOE_EIO, errno, "%s", s->path);
     return fd;
 }

@@ -24,6 +24,8 @@ e=model.layers.1.mlp.experts.7.up_proj.weight
 for f in bad_overlap bad_hole bad_duplicate bad_offset_huge bad_0_bytes bad_length_100m bad_cut_1; do
     bad $f "$f.safetensors: " q "$T/data/safetensors/$f.safetensors"
 done
+mkfifo pipe
+bad 'a FIFO nobody writes to' 'pipe: not a regular file' timeout 10 "$B/moe-quant" -q pipe dst
 fresh && truncate -s -1 m/model.safetensors
 bad truncated 'm/model.safetensors: ' q m
 fresh && : >m/model.safetensors

@@ -38,6 +38,9 @@ status "config.json, without it" 0 "$serve" --once stop <genesis
 is "ends it at once" "$(wc -c <out)" 0
 is "the end of the context" "$(printf '%s' "$genesis" | "$serve" --once -c 12 "$kjv")" ", and the glory"
 
+status "a closed standard input" 2 sh -c '"$1" --once "$2" <&-' sh "$serve" "$kjv"
+is "is none" "$(cat err)" "moe-serve: stdin: Bad file descriptor"
+
 # --chat.
 printf 'Who is he?' | "$serve" --once --chat -N 12 "$kjv" >got 2>err
 ok "--chat answers" $? err
