@@ -27,7 +27,7 @@ on_signal(int sig)
 
 /*
  * A standard descriptor that was closed would be given to the first file opened, and words or data
- * would go into it. It is taken up by one that can do neither: its use is then the error it should be.
+ * would go into it. It is taken up by one that can do neither, whose use is the error it should be.
  */
 static void
 keep_standard(void)
