@@ -50,14 +50,12 @@ branch(const struct moe_opt *o, FILE *to)
     fputs("; return ;;\n", to);
 }
 
-void
-moe_completion_bash(const struct moe_opt_cmd *cmd, FILE *to)
+/* Lines that set cur and prev, and open the function. */
+static void
+begin(const char *program, FILE *to)
 {
-    const struct moe_opt *rows[MOE_OPT_MAX];
-    size_t n = moe_opt_rows(cmd, rows);
-
-    fprintf(to, "# bash completion for %s, made by %s --completion\n", cmd->program, cmd->program);
-    function_name(cmd->program, to);
+    fprintf(to, "# bash completion for %s, made by %s --completion\n", program, program);
+    function_name(program, to);
     fputs("()\n{\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
           "\n"
@@ -66,9 +64,18 @@ moe_completion_bash(const struct moe_opt_cmd *cmd, FILE *to)
           "        cur=\n"
           "    elif [[ $prev == '=' ]]; then\n"
           "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
-          "    fi\n"
-          "    case $prev in\n",
+          "    fi\n",
         to);
+}
+
+/* The argument of the option before, or the options when a word begins with '-'. */
+static void
+options(const struct moe_opt_cmd *cmd, FILE *to)
+{
+    const struct moe_opt *rows[MOE_OPT_MAX];
+    size_t n = moe_opt_rows(cmd, rows);
+
+    fputs("    case $prev in\n", to);
     for (size_t i = 0; i < n; i++)
         branch(rows[i], to);
     fputs("    esac\n"
@@ -80,22 +87,55 @@ moe_completion_bash(const struct moe_opt_cmd *cmd, FILE *to)
             fprintf(to, "-%c ", rows[i]->letter);
         fprintf(to, "--%s%s", rows[i]->name, i + 1 < n ? " " : "");
     }
-    fputs("' -- \"$cur\")\n", to);
+    fputs("' -- \"$cur\")\n        return\n    fi\n", to);
+}
+
+/* Files, and the line that binds the function. */
+static void
+end(const char *program, FILE *to)
+{
+    fputs("    compopt -o filenames\n"
+          "    mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+          "}\n"
+          "complete -F ",
+        to);
+    function_name(program, to);
+    fprintf(to, " %s\n", program);
+}
+
+void
+moe_completion_bash(const struct moe_opt_cmd *cmd, FILE *to)
+{
+    begin(cmd->program, to);
+    options(cmd, to);
     if (cmd->verbs != NULL) {
-        fputs("    elif ((COMP_CWORD == 1)); then\n"
+        fputs("    if ((COMP_CWORD == 1)); then\n"
               "        mapfile -t COMPREPLY < <(compgen -W '",
             to);
         for (size_t i = 0; cmd->verbs[i] != NULL; i++)
             fprintf(to, "%s%s", i > 0 ? " " : "", cmd->verbs[i]);
-        fputs("' -- \"$cur\")\n", to);
+        fputs("' -- \"$cur\")\n        return\n    fi\n", to);
     }
-    fputs("    else\n"
-          "        compopt -o filenames\n"
-          "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
-          "    fi\n"
-          "}\n"
-          "complete -F ",
+    end(cmd->program, to);
+}
+
+void
+moe_completion_verbs(const struct moe_verb_set *set, FILE *to)
+{
+    begin(set->program, to);
+    fputs("    if ((COMP_CWORD == 1)); then\n"
+          "        mapfile -t COMPREPLY < <(compgen -W '-h --help --version --completion",
         to);
-    function_name(cmd->program, to);
-    fprintf(to, " %s\n", cmd->program);
+    for (const struct moe_verb *v = set->verbs; v->name != NULL; v++)
+        fprintf(to, " %s", v->name);
+    fputs("' -- \"$cur\")\n        return\n    fi\n"
+          "    case ${COMP_WORDS[1]} in\n",
+        to);
+    for (const struct moe_verb *v = set->verbs; v->name != NULL; v++) {
+        fprintf(to, "    %s)\n", v->name);
+        options(v->cmd, to);
+        fputs("    ;;\n", to);
+    }
+    fputs("    esac\n", to);
+    end(set->program, to);
 }

@@ -20,6 +20,19 @@ static const char *const usage[] = { "sum PATH", NULL };
 static const char *const verbs[] = { "sum", "check", NULL };
 static const struct moe_opt_cmd cmd = { "moe-x", usage, "Do.", rows, verbs };
 
+static const struct moe_opt into[] = {
+    { 1, 0, "into", MOE_OPT_FILE, "FILE", "where", NULL, false, false },
+    { 0, 0, NULL, MOE_OPT_NONE, NULL, NULL, NULL, false, false },
+};
+static const struct moe_opt_cmd split = { "moe-x split", usage, "Cut.", rows, NULL };
+static const struct moe_opt_cmd merge = { "moe-x merge", usage, "Join.", into, NULL };
+static const struct moe_verb verb_rows[] = {
+    { "split", &split, NULL },
+    { "merge", &merge, NULL },
+    { NULL, NULL, NULL },
+};
+static const struct moe_verb_set set = { "moe-x", "Do.", verb_rows };
+
 /* What bash offers when the cursor is on the last of words, or NULL. */
 static void
 offers(const char *script, const char *words, const char *want)
@@ -63,6 +76,17 @@ main(void)
     offers(dir, "-o scr", "script");
     offers(dir, "-C scr", "");
     offers(dir, "check scr", "script");
+    if ((f = fopen(path, "w")) == NULL)
+        return 2;
+    moe_completion_verbs(&set, f);
+    fclose(f);
+    offers(dir, "s", "split");
+    offers(dir, "--h", "--help");
+    offers(dir, "split --f", "--format");
+    offers(dir, "merge --", "--into --help --version --completion");
+    offers(dir, "split --format = fp", "fp8");
+    offers(dir, "merge --format", "");
+    offers(dir, "merge scr", "script");
     unlink(path);
     rmdir(dir);
     return tap_done();
