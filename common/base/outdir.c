@@ -105,15 +105,45 @@ moe_outdir_open(const char *path, bool force, struct moe_outdir **out, struct mo
     return 0;
 }
 
+static bool
+is_component(const char *name, size_t n)
+{
+    return n > 0 && n <= NAME_MAX && memchr(name, '/', n) == NULL &&
+        !(n == 1 && name[0] == '.') && !(n == 2 && name[0] == '.' && name[1] == '.');
+}
+
+/* The directory of n bytes of name within d, made if it is not there. */
+static int
+enter(struct moe_outdir *d, const char *name, size_t n, int *fd, struct moe_err *e)
+{
+    char sub[NAME_MAX + 1];
+
+    memcpy(sub, name, n);
+    sub[n] = '\0';
+    if (mkdirat(d->part.fd, sub, 0777) != 0 && errno != EEXIST)
+        return moe_err_sys(e, MOE_EIO, errno, "%s/%s", d->part.path, sub);
+    *fd = openat(d->part.fd, sub, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *fd >= 0 ? 0 : moe_err_sys(e, MOE_EIO, errno, "%s/%s", d->part.path, sub);
+}
+
 int
 moe_outdir_file(struct moe_outdir *d, const char *name, uint64_t size_hint,
     struct moe_out **out, struct moe_err *e)
 {
+    size_t n = strcspn(name, "/");
+    const char *base = name[n] == '/' ? name + n + 1 : name;
+    int fd, rc;
+
     *out = NULL;
-    if (*name == '\0' || strchr(name, '/') != NULL || strcmp(name, ".") == 0 ||
-        strcmp(name, "..") == 0)
+    if (!is_component(name, n) || !is_component(base, strlen(base)))
         return moe_err_set(e, MOE_EIO, "%s/%s: not a name for a file", d->part.path, name);
-    return moe_out_at(d->part.fd, d->part.path, name, size_hint, out, e);
+    if (base == name)
+        return moe_out_at(d->part.fd, d->part.path, name, size_hint, out, e);
+    if ((rc = enter(d, name, n, &fd, e)) != 0)
+        return rc;
+    rc = moe_out_at(fd, d->part.path, base, size_hint, out, e);
+    (void)close(fd);
+    return rc;
 }
 
 int
@@ -132,6 +162,34 @@ moe_outdir_put(struct moe_outdir *d, const char *name, const void *p, size_t n,
     return moe_out_commit(o, e);
 }
 
+/* Make the directories within durable. Not every file system syncs directories. */
+static int
+sync_within(const struct moe_part *p, struct moe_err *e)
+{
+    int fd = openat(p->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *at;
+
+    if (d == NULL) {
+        rc = moe_err_sys(e, MOE_EIO, errno, "%s", p->path);
+        if (fd >= 0)
+            (void)close(fd);
+        return rc;
+    }
+    while (rc == 0 && (at = readdir(d)) != NULL) {
+        int sub = strcmp(at->d_name, "..") == 0 || (at->d_type != DT_DIR &&
+            at->d_type != DT_UNKNOWN) ? -1 :
+            openat(fd, at->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (sub >= 0 && fsync(sub) != 0 && errno != EINVAL)
+            rc = moe_err_sys(e, MOE_EIO, errno, "%s/%s", p->path, at->d_name);
+        if (sub >= 0)
+            (void)close(sub);
+    }
+    (void)closedir(d);
+    return rc;
+}
+
 int
 moe_outdir_commit(struct moe_outdir *d, struct moe_err *e)
 {
@@ -139,12 +197,11 @@ moe_outdir_commit(struct moe_outdir *d, struct moe_err *e)
     bool named;
     int rc;
 
-    /* Not every file system syncs directories. */
-    if (fsync(p->fd) != 0 && errno != EINVAL)
+    /* "." is among them. */
+    rc = sync_within(p, e);
+    if (rc == 0 && p->exists && fchmod(p->fd, p->old.st_mode & 0777) != 0)
         rc = moe_err_sys(e, MOE_EIO, errno, "%s", p->path);
-    else if (p->exists && fchmod(p->fd, p->old.st_mode & 0777) != 0)
-        rc = moe_err_sys(e, MOE_EIO, errno, "%s", p->path);
-    else
+    if (rc == 0)
         rc = moe_part_publish(p, d->how, &named, e);
     moe_outdir_abort(d);
     return rc;

@@ -27,7 +27,8 @@ int moe_outdir_open(const char *path, bool force, struct moe_outdir **out,
     struct moe_err *e);
 
 /*
- * Begin file name (one path component, not yet there) in it. The file is
+ * Begin file name in it: one path component, or two, of which the first is a
+ * directory that is made when it is not there yet. The file is
  * finished by moe_out_commit() (which only fsyncs; it appears when the directory
  * does) or moe_out_abort(), before the directory is. Several may be open.
  * Errors: MOE_EIO, MOE_EEXIST, MOE_ENOMEM.

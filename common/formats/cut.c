@@ -379,6 +379,7 @@ moe_cut_make(const struct moe_cut_axis *axis, uint32_t ranks, const struct moe_q
         uint64_t g = q->group == 0 ? t->shape[out->dim] : q->group;
 
         out->fill = MOE_CUT_G_IDX;
+        out->whole_group = g;
         out->group = step_of(out, g);
     }
     return 0;

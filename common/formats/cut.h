@@ -72,6 +72,7 @@ struct moe_cut {
     uint64_t step;              /* of an index of a part; divides per */
     uint64_t repeat;            /* per / step */
     uint64_t group;             /* columns of a scale: of G_IDX, and where scales are refined */
+    uint64_t whole_group;       /* G_IDX: of the whole matrix */
 };
 
 /* Indices [lo, hi) of a part's dim, in units of step; lo == hi: nothing. */

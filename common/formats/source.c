@@ -224,6 +224,55 @@ moe_source_read(struct moe_source *s, size_t i, uint64_t at, void *p, size_t n,
     return rc != 0 ? moe_err_at(e, "tensor %s", t->name) : 0;
 }
 
+/* The header of a stream, which is gone: what it said, written again. */
+static int
+make_head(const struct moe_safet *h, const char *name, struct moe_buf *b, struct moe_err *e)
+{
+    size_t n = moe_safet_n(h), pairs = 0;
+    struct moe_tensor *t = calloc(n + 1, sizeof(*t));
+    const char **meta;
+    int rc;
+
+    while (moe_safet_meta_at(h, pairs) != NULL)
+        pairs++;
+    meta = calloc(2 * pairs + 1, sizeof(*meta));
+    if (t == NULL || meta == NULL) {
+        rc = moe_err_set(e, MOE_ENOMEM, "%s: out of memory", name);
+        goto out;
+    }
+    for (size_t i = 0; i < n; i++)
+        t[i] = *moe_safet_at(h, moe_safet_by_offset(h, i));
+    for (size_t i = 0; i < pairs; i++) {
+        meta[2 * i] = moe_safet_meta_at(h, i)->key;
+        meta[2 * i + 1] = moe_safet_meta_at(h, i)->value;
+    }
+    rc = moe_safet_write(b, t, n, meta, 8, e);
+out:
+    free(t);
+    free(meta);
+    return rc;
+}
+
+int
+moe_source_head(const struct moe_source *s, size_t f, struct moe_buf *b, struct moe_err *e)
+{
+    const struct moe_source_file *x = &s->files[f];
+    int fd = x->fd, rc;
+    char *to;
+
+    if (s->stream != NULL)
+        return make_head(x->safet, s->path, b, e);
+    if ((to = moe_buf_room(b, (size_t)x->data_at)) == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "%s: out of memory", s->path);
+    if (fd < 0 && (fd = moe_source_load_again(s, x, e)) < 0)
+        return fd;
+    if ((rc = moe_read_at(fd, x->name, to, (size_t)x->data_at, 0, e)) == 0)
+        b->len += (size_t)x->data_at;
+    if (x->fd < 0)
+        close(fd);
+    return rc;
+}
+
 int
 moe_source_map(struct moe_source *s, size_t i, const void **p, struct moe_err *e)
 {

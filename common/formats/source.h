@@ -67,6 +67,12 @@ uint64_t moe_source_bytes(const struct moe_source *s);      /* of all tensors */
 int moe_source_read(struct moe_source *s, size_t i, uint64_t at, void *p, size_t n,
     struct moe_err *e);
 
+/*
+ * Append what stands before the data of file f: its header, byte for byte. Of a
+ * stream it is made again: the same tensors and metadata, data in the same order.
+ */
+int moe_source_head(const struct moe_source *s, size_t f, struct moe_buf *b, struct moe_err *e);
+
 /* Map tensor i's bytes (files only, of those held open; the mapping lives as long as s). */
 int moe_source_map(struct moe_source *s, size_t i, const void **p, struct moe_err *e);
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * moe-shard: plan where experts go, and cut checkpoints to fit. Owns the list
+ * of commands.
+ */
+#include "cmd/moe-shard/shard_merge.h"
+#include "cmd/moe-shard/shard_reshard.h"
+#include "cmd/moe-shard/shard_split.h"
+#include "common/base/tool.h"
+#include "common/base/verb.h"
+
+static const struct moe_verb verbs[] = {
+    { "split", &shard_split_cmd, shard_split },
+    { "merge", &shard_merge_cmd, shard_merge },
+    { "reshard", &shard_reshard_cmd, shard_reshard },
+    { NULL, NULL, NULL },
+};
+
+static const struct moe_verb_set set = {
+    "moe-shard", "Cut Mixture-of-Experts models for the ranks that run them, and join them.", verbs
+};
+
+int
+main(int argc, char **argv)
+{
+    struct moe_err e = { 0, "" };
+
+    moe_tool_start("moe-shard");
+    return moe_tool_end(moe_verb_run(&set, argc, argv, &e), &e);
+}
