@@ -25,7 +25,7 @@ help(const struct moe_verb_set *set)
     moe_opt_help(&cmd, stdout);
     fputs("\nCommands:\n", stdout);
     for (const struct moe_verb *v = set->verbs; v->name != NULL; v++)
-        printf("  %-10s  %s\n", v->name, v->cmd->summary);
+        fprintf(stdout, "  %-10s  %s\n", v->name, v->cmd->summary);
 }
 
 static const struct moe_verb *
@@ -48,7 +48,7 @@ moe_verb_run(const struct moe_verb_set *set, int argc, char **argv, struct moe_e
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         help(set);
     else if (strcmp(word, "--version") == 0)
-        printf("%s %s\n", set->program, MOE_VERSION);
+        fprintf(stdout, "%s %s\n", set->program, MOE_VERSION);
     else if (strcmp(word, "--completion") == 0)
         moe_completion_verbs(set, stdout);
     else if (word[0] == '-')
