@@ -7,7 +7,8 @@
 
 enum {
     ID_ONCE = 1, ID_TOKENIZE, ID_DETOKENIZE, ID_LOGITS, ID_PPL, ID_CHAT, ID_TOKENS, ID_TEMP,
-    ID_TOP_K, ID_TOP_P, ID_MIN_P, ID_SEED, ID_THREADS, ID_CONTEXT, ID_BATCH, ID_ARITH, ID_QUIET
+    ID_TOP_K, ID_TOP_P, ID_MIN_P, ID_SEED, ID_GATE_TEMP, ID_GATE_SEED, ID_THREADS, ID_CONTEXT,
+    ID_BATCH, ID_ARITH, ID_QUIET
 };
 
 static const struct moe_opt opts[] = {
@@ -33,6 +34,9 @@ static const struct moe_opt opts[] = {
     { ID_MIN_P, 0, "min-p", MOE_OPT_WORD, "P", "none below P of the likeliest (0)", NULL, false,
         false },
     { ID_SEED, 0, "seed", MOE_OPT_WORD, "N", "of the random numbers (0)", NULL, false, false },
+    { ID_GATE_TEMP, 0, "gate-temp", MOE_OPT_WORD, "T", "choose experts with noise, 0 = none (0)",
+        NULL, false, false },
+    { ID_GATE_SEED, 0, "gate-seed", MOE_OPT_WORD, "N", "of that noise (0)", NULL, false, false },
     { ID_THREADS, 'j', "threads", MOE_OPT_WORD, "N", "threads, 0 = all processors (0)", NULL,
         false, false },
     { ID_CONTEXT, 'c', "context", MOE_OPT_WORD, "N", "tokens in sight (the model's, <= 4096)",
@@ -90,6 +94,11 @@ on_option(void *ctx, int id, const char *arg, struct moe_err *e)
     case ID_SEED:
         if ((rc = whole(arg, 0, INT64_MAX, "--seed", &seed, e)) == 0)
             o->sampler.seed = (uint64_t)seed;
+        return rc;
+    case ID_GATE_TEMP: return moe_num_real(arg, 0, 1000, "--gate-temp", &o->gate.temperature, e);
+    case ID_GATE_SEED:
+        if ((rc = whole(arg, 0, INT64_MAX, "--gate-seed", &seed, e)) == 0)
+            o->gate.seed = (uint64_t)seed;
         return rc;
     case ID_THREADS: return whole(arg, 0, MOE_POOL_MAX, "--threads", &o->threads, e);
     case ID_CONTEXT: return whole(arg, 1, INT32_MAX, "--context", &o->context, e);

@@ -34,6 +34,7 @@ struct serve_options {
     bool quiet, chat;
     int64_t tokens;                 /* most new ones */
     struct moe_sampler_options sampler;
+    struct moe_forward_gate gate;   /* noise in the choice of experts */
 };
 
 /* ---- serve_engine.c: a model ready for steps ---- */

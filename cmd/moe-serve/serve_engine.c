@@ -9,13 +9,13 @@ choose_context(const struct serve_options *o, struct serve_engine *g, struct moe
 {
     const struct moe_model *m = g->model;
 
-    g->context = m->max_pos < DEFAULT_CONTEXT ? m->max_pos : DEFAULT_CONTEXT;
+    g->context = m->hp.max_pos < DEFAULT_CONTEXT ? m->hp.max_pos : DEFAULT_CONTEXT;
     if (o->context == 0)
         return 0;
     g->context = (size_t)o->context;
-    if (g->context > m->max_pos && m->config.rope == NULL)
+    if (g->context > m->hp.max_pos && m->config.rope == NULL)
         return moe_err_set(e, MOE_EUSAGE, "--context: %zu: the model has %zu positions",
-            g->context, m->max_pos);
+            g->context, m->hp.max_pos);
     return 0;
 }
 
@@ -37,7 +37,8 @@ serve_engine_open(const struct serve_options *o, struct serve_engine *g, struct 
         goto out;
     if ((rc = moe_kv_new(g->backend, &g->model->kv, 0, &g->kv, e)) != 0)
         goto out;
-    rc = moe_forward_new(g->model, (size_t)o->batch, g->arith, &g->forward, e);
+    if ((rc = moe_forward_new(g->model, (size_t)o->batch, g->arith, &g->forward, e)) == 0)
+        rc = moe_forward_noise(g->forward, o->gate, e);
 out:
     if (rc != 0)
         serve_engine_close(g);

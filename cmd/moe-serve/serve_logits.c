@@ -51,10 +51,10 @@ read_line(struct lists *a, const struct serve_engine *g, const char *p, const ch
     int rc;
 
     while (serve_text_id(&p, end, &id, &bad)) {
-        if (id >= g->model->vocab)
+        if (id >= g->model->hp.vocab)
             return moe_err_set(e, MOE_EFORMAT,
                 "stdin: line %zu: token %lu is not in the vocabulary of %zu", line,
-                (unsigned long)id, g->model->vocab);
+                (unsigned long)id, g->model->hp.vocab);
         if ((rc = moe_tokens_add(&a->ids, id, e)) != 0)
             return rc;
     }
@@ -134,7 +134,7 @@ write_row(void *ctx, struct moe_session *s, size_t at, const float *logits, stru
 
     (void)s;
     (void)at;
-    return moe_out_write(out, logits, g->model->vocab * sizeof(*logits), e);
+    return moe_out_write(out, logits, g->model->hp.vocab * sizeof(*logits), e);
 }
 
 static int
@@ -168,7 +168,7 @@ serve_logits_run(const struct serve_options *o, struct moe_err *e)
         goto out;
     if ((rc = moe_out_open("-", false, 0, &out, e)) != 0)
         goto out;
-    rc = write_header(&a, g.model->vocab, out, e);
+    rc = write_header(&a, g.model->hp.vocab, out, e);
     for (size_t i = 0; i < a.n && rc == 0; i++)
         rc = write_list(&g, a.ids.id + a.list[i].first, a.list[i].n, out, e);
     if (rc == 0) {

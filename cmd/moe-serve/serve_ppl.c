@@ -45,7 +45,7 @@ score(void *ctx, struct moe_session *s, size_t at, const float *logits, struct m
 
     if (at + 1 == moe_session_len(s))
         return 0;
-    v = surprise(logits, p->g->model->vocab, moe_session_tokens(s)[at + 1]);
+    v = surprise(logits, p->g->model->hp.vocab, moe_session_tokens(s)[at + 1]);
     if (!isfinite(v))
         return moe_err_set(e, MOE_EFORMAT, "%s: the logits are not finite",
             moe_source_path(p->g->model->source));

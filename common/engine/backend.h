@@ -23,6 +23,7 @@
 
 #include "common/base/err.h"
 #include "common/base/pool.h"
+#include "common/engine/family.h"
 #include "common/engine/matrix.h"
 
 #define MOE_BACKEND_LD 16
@@ -38,12 +39,15 @@ struct moe_rows {
 
 /*
  * One matrix product: row j of out = w times row rows[j] of x (row j when rows
- * is NULL), plus w's bias. With glu: silu(w x) * (up x), w being the gate; up is
- * NULL when w is paired.
+ * is NULL), plus w's bias. With an act, the products of gate (w) and up are
+ * joined by it. SILU: silu(g) * u. CLAMPED, with g at most limit and u within
+ * plus and minus limit: g * sigmoid(alpha * g) * (u + 1). up is NULL when w is
+ * paired, which goes with SILU.
  */
 struct moe_product {
     const struct moe_matrix *w, *up;
-    bool glu;
+    enum moe_act act;
+    float limit, alpha;
     struct moe_rows x, out;
     const uint32_t *rows;
     size_t n;
@@ -74,20 +78,26 @@ struct moe_kv_at {          /* rows in one layer's keys and values */
  * Attention of query heads h to key head h / (heads / shape->heads): scores
  * scale * q.k over the visible positions, softmax, weighted sum of values in
  * ascending order of position. Visible: its own and earlier ones, at most
- * `window` of them (0 = all).
+ * `window` of them (0 = all). With sinks [heads] F32 one more score, of no
+ * position, takes part in each head's softmax.
  */
 struct moe_attend {
     struct moe_kv_at kv;
     struct moe_rows q, out;     /* [n][heads * k_dim], [n][heads * v_dim] */
     size_t heads, window;
     float scale;
+    struct moe_view sinks;      /* or nothing */
 };
 
-/* A rotation of the heads of rows: row j by the angles of cosine, sine [n][dim / 2]. */
+/*
+ * A rotation of the heads of rows: row j by the angles of cosine, sine [n][dim /
+ * 2]. Of head i of x, the dim elements from element i * stride + first on; they
+ * go to the same of out, by out's stride and first. out may be x when both agree.
+ */
 struct moe_rotate {
-    struct moe_rows x;
-    size_t n, heads, head_dim;
-    size_t dim;                 /* the first dim elements of a head rotate */
+    struct moe_rows x, out;
+    size_t n, heads, dim;
+    size_t stride, first, out_stride, out_first;
     bool interleaved;
     const float *cosine, *sine;
 };
@@ -110,12 +120,17 @@ struct moe_backend_ops {
     /* Waits for what was queued before. Zeros after a failure. */
     void (*read)(struct moe_backend *b, void *p, struct moe_view from, size_t bytes);
 
-    /* out row j = row id[j] of the matrix. */
+    /* out row j = row id[j] of the matrix, times scale. */
     void (*embed)(struct moe_backend *b, struct moe_rows out, const struct moe_matrix *w,
-        const uint32_t *id, size_t n);
+        const uint32_t *id, size_t n, float scale);
     /* RMSNorm of `heads` runs of dim elements a row; w [dim] F32. out may be x. */
     void (*norm)(struct moe_backend *b, struct moe_rows out, struct moe_rows x,
         struct moe_view w, size_t n, size_t heads, size_t dim, float eps);
+    /* LayerNorm of rows of dim elements; w, bias [dim] F32. out may be x. */
+    void (*layer_norm)(struct moe_backend *b, struct moe_rows out, struct moe_rows x,
+        struct moe_view w, struct moe_view bias, size_t n, size_t dim, float eps);
+    /* x within plus and minus limit. */
+    void (*clip)(struct moe_backend *b, struct moe_rows x, size_t n, size_t dim, float limit);
     /* Independent products. */
     void (*gemm)(struct moe_backend *b, const struct moe_product *p, size_t count,
         enum moe_arith arith);
@@ -124,9 +139,9 @@ struct moe_backend_ops {
     void (*store)(struct moe_backend *b, const struct moe_kv_at *kv, struct moe_rows k,
         struct moe_rows v);
     void (*attend)(struct moe_backend *b, const struct moe_attend *a);
-    /* x += y */
+    /* x += scale * y, one fused multiply-add. */
     void (*add)(struct moe_backend *b, struct moe_rows x, struct moe_rows y, size_t n,
-        size_t dim);
+        size_t dim, float scale);
     /*
      * out row j = the sum over i < k, ascending, of weight[j * k + i] times row
      * slot[j * k + i] of y, one fused multiply-add each, from 0.

@@ -4,6 +4,7 @@
  * by element. Products are in cpu_gemm.c, keys, values and attention in
  * cpu_attend.c, working space and threads in cpu_device.c.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -122,7 +123,8 @@ struct job {
     const float *weight;
     const struct moe_rotate *rotate;
     size_t heads, dim, k;
-    float eps;
+    const float *bias;
+    float eps, scale;
 };
 
 static size_t
@@ -141,20 +143,31 @@ run_rows(struct job *j, size_t cost, moe_pool_fn *fn)
 }
 
 static void
+embed_row(const struct job *j, size_t r)
+{
+    float *out = moe_cpu_row(j->out, r);
+
+    moe_matrix_row(j->w, moe_cpu_at(j->w->data), j->id[r], out);
+    for (size_t i = 0; j->scale != 1 && i < j->w->cols; i++)
+        out[i] *= j->scale;
+}
+
+static void
 embed_piece(void *ctx, size_t i, int w)
 {
     const struct job *j = ctx;
 
     (void)w;
     for (size_t r = piece_begin(j, i); r < piece_begin(j, i + 1); r++)
-        moe_matrix_row(j->w, moe_cpu_at(j->w->data), j->id[r], moe_cpu_row(j->out, r));
+        embed_row(j, r);
 }
 
 static void
 cpu_embed(struct moe_backend *b, struct moe_rows out, const struct moe_matrix *w,
-    const uint32_t *id, size_t n)
+    const uint32_t *id, size_t n, float scale)
 {
-    struct job j = { .c = (struct moe_cpu *)b, .n = n, .out = out, .w = w, .id = id };
+    struct job j = { .c = (struct moe_cpu *)b, .n = n, .out = out, .w = w, .id = id,
+        .scale = scale };
 
     run_rows(&j, w->cols, embed_piece);
 }
@@ -182,6 +195,73 @@ cpu_norm(struct moe_backend *b, struct moe_rows out, struct moe_rows x, struct m
     run_rows(&j, heads * dim, norm_piece);
 }
 
+/* Sum over i of f(i) in 16 lanes and a tree: the same bits whatever the compiler makes of it. */
+static float
+lanes_sum(const float *x, size_t n, float less, bool square)
+{
+    float lane[16] = { 0 };
+
+    for (size_t i = 0; i < n; i++) {
+        float v = x[i] - less;
+
+        lane[i % 16] += square ? v * v : v;
+    }
+    for (size_t k = 8; k > 0; k /= 2) {
+        for (size_t i = 0; i < k; i++)
+            lane[i] += lane[i + k];
+    }
+    return lane[0];
+}
+
+static void
+layer_norm_piece(void *ctx, size_t i, int w)
+{
+    const struct job *j = ctx;
+
+    (void)w;
+    for (size_t r = piece_begin(j, i); r < piece_begin(j, i + 1); r++) {
+        const float *x = moe_cpu_row(j->x, r);
+        float *out = moe_cpu_row(j->out, r), n = (float)j->dim;
+        float mean = lanes_sum(x, j->dim, 0, false) / n;
+        float one = 1 / sqrtf(lanes_sum(x, j->dim, mean, true) / n + j->eps);
+
+        for (size_t d = 0; d < j->dim; d++)
+            out[d] = (x[d] - mean) * one * j->weight[d] + j->bias[d];
+    }
+}
+
+static void
+cpu_layer_norm(struct moe_backend *b, struct moe_rows out, struct moe_rows x, struct moe_view w,
+    struct moe_view bias, size_t n, size_t dim, float eps)
+{
+    struct job j = { .c = (struct moe_cpu *)b, .n = n, .out = out, .x = x,
+        .weight = moe_cpu_at(w), .bias = moe_cpu_at(bias), .dim = dim, .eps = eps };
+
+    run_rows(&j, 4 * dim, layer_norm_piece);
+}
+
+static void
+clip_piece(void *ctx, size_t i, int w)
+{
+    const struct job *j = ctx;
+
+    (void)w;
+    for (size_t r = piece_begin(j, i); r < piece_begin(j, i + 1); r++) {
+        float *x = moe_cpu_row(j->x, r);
+
+        for (size_t d = 0; d < j->dim; d++)
+            x[d] = x[d] > j->scale ? j->scale : x[d] < -j->scale ? -j->scale : x[d];
+    }
+}
+
+static void
+cpu_clip(struct moe_backend *b, struct moe_rows x, size_t n, size_t dim, float limit)
+{
+    struct job j = { .c = (struct moe_cpu *)b, .n = n, .x = x, .dim = dim, .scale = limit };
+
+    run_rows(&j, dim, clip_piece);
+}
+
 static void
 rotate_piece(void *ctx, size_t i, int w)
 {
@@ -192,9 +272,14 @@ rotate_piece(void *ctx, size_t i, int w)
 
     (void)w;
     for (size_t n = piece_begin(j, i); n < piece_begin(j, i + 1); n++) {
-        for (size_t h = 0; h < r->heads; h++)
-            turn(moe_cpu_row(r->x, n) + h * r->head_dim, r->cosine + n * (r->dim / 2),
-                r->sine + n * (r->dim / 2), r->dim);
+        for (size_t h = 0; h < r->heads; h++) {
+            const float *from = moe_cpu_row(r->x, n) + h * r->stride + r->first;
+            float *to = moe_cpu_row(r->out, n) + h * r->out_stride + r->out_first;
+
+            if (to != from)
+                memcpy(to, from, r->dim * sizeof(*to));
+            turn(to, r->cosine + n * (r->dim / 2), r->sine + n * (r->dim / 2), r->dim);
+        }
     }
 }
 
@@ -213,13 +298,15 @@ add_piece(void *ctx, size_t i, int w)
 
     (void)w;
     for (size_t r = piece_begin(j, i); r < piece_begin(j, i + 1); r++)
-        j->c->k->axpy_f32(moe_cpu_row(j->out, r), moe_cpu_row(j->x, r), 1.0f, j->dim);
+        j->c->k->axpy_f32(moe_cpu_row(j->out, r), moe_cpu_row(j->x, r), j->scale, j->dim);
 }
 
 static void
-cpu_add(struct moe_backend *b, struct moe_rows x, struct moe_rows y, size_t n, size_t dim)
+cpu_add(struct moe_backend *b, struct moe_rows x, struct moe_rows y, size_t n, size_t dim,
+    float scale)
 {
-    struct job j = { .c = (struct moe_cpu *)b, .n = n, .out = x, .x = y, .dim = dim };
+    struct job j = { .c = (struct moe_cpu *)b, .n = n, .out = x, .x = y, .dim = dim,
+        .scale = scale };
 
     run_rows(&j, dim, add_piece);
 }
@@ -272,6 +359,8 @@ static const struct moe_backend_ops ops = {
     .read = cpu_read,
     .embed = cpu_embed,
     .norm = cpu_norm,
+    .layer_norm = cpu_layer_norm,
+    .clip = cpu_clip,
     .gemm = moe_cpu_gemm_run,
     .rotate = cpu_rotate,
     .store = moe_cpu_attend_store,

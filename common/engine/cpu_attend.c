@@ -22,7 +22,8 @@ struct attend {
     struct moe_cpu *c;
     const struct moe_attend *a;
     struct tile *tiles;
-    size_t n_tiles, scores; /* floats between the scores of two queries */
+    size_t n_tiles, rows;   /* and the rows of the largest */
+    size_t scores;          /* floats between the scores of two queries */
 };
 
 void
@@ -103,17 +104,23 @@ score(const struct attend *t, const struct tile *tile, size_t head, const float 
     }
 }
 
-/* Softmax over the scores that a query at pos sees. */
+/*
+ * Softmax over the scores that head `query` sees at pos. A sink is one more score
+ * behind them, where a position that is not seen would stand.
+ */
 static void
-share(const struct attend *t, const struct tile *tile, uint32_t pos, float *s)
+share(const struct attend *t, const struct tile *tile, uint32_t pos, size_t query, float *s)
 {
+    const float *sinks = moe_cpu_at(t->a->sinks);
     uint32_t from = visible_from(t->a, pos);
     size_t n = pos - from + 1;
 
     s += from - tile->begin;
     for (size_t i = 0; i < n; i++)
         s[i] *= t->a->scale;
-    t->c->k->softmax_f32(s, n);
+    if (sinks != NULL)
+        s[n] = sinks[query];
+    t->c->k->softmax_f32(s, sinks != NULL ? n + 1 : n);
 }
 
 /*
@@ -157,7 +164,7 @@ attend_job(void *ctx, size_t i, int worker)
     const struct moe_place *places = t->a->kv.places + tile->first;
     size_t head = i % shape->heads, per = t->a->heads / shape->heads;
     size_t k_row = per * shape->k_dim, v_row = per * shape->v_dim;
-    float *q = t->c->own[worker].p, *sum = q + TILE_ROWS * k_row, *s = sum + TILE_ROWS * v_row;
+    float *q = t->c->own[worker].p, *sum = q + t->rows * k_row, *s = sum + t->rows * v_row;
 
     for (size_t j = 0; j < tile->n; j++)
         memcpy(q + j * k_row, moe_cpu_row(t->a->q, tile->first + j) + head * k_row,
@@ -165,7 +172,7 @@ attend_job(void *ctx, size_t i, int worker)
     memset(sum, 0, tile->n * v_row * sizeof(float));
     score(t, tile, head, q, s);
     for (size_t j = 0; j < tile->n * per; j++)
-        share(t, tile, places[j / per].pos, s + j * t->scores);
+        share(t, tile, places[j / per].pos, head * per + j % per, s + j * t->scores);
     for (uint32_t p = tile->begin; p < tile->end; p += MOE_KV_PAGE) {
         struct moe_view v = { places[0].pages[p / MOE_KV_PAGE],
             moe_backend_v_at(shape, t->a->kv.layer, head) };
@@ -182,7 +189,7 @@ moe_cpu_attend_run(struct moe_backend *b, const struct moe_attend *a)
 {
     struct attend t = { .c = (struct moe_cpu *)b, .a = a };
     const struct moe_kv_shape *shape = a->kv.shape;
-    size_t per = a->heads / shape->heads, rows = 0, space;
+    size_t per = a->heads / shape->heads, space;
 
     if (t.c->failed.code != 0 || a->kv.n == 0)
         return;
@@ -190,8 +197,9 @@ moe_cpu_attend_run(struct moe_backend *b, const struct moe_attend *a)
         return;
     t.n_tiles = cut_tiles(a, t.tiles, &t.scores);
     for (size_t i = 0; i < t.n_tiles; i++)
-        rows = t.tiles[i].n > rows ? t.tiles[i].n : rows;
-    space = TILE_ROWS * per * (shape->k_dim + shape->v_dim) + rows * per * t.scores;
+        t.rows = t.tiles[i].n > t.rows ? t.tiles[i].n : t.rows;
+    t.scores += a->sinks.mem != NULL ? MOE_BACKEND_LD : 0;
+    space = t.rows * per * (shape->k_dim + shape->v_dim + t.scores);
     if (!moe_cpu_device_own(t.c, space * sizeof(float)))
         return;
     moe_cpu_device_run(t.c, t.n_tiles * shape->heads,

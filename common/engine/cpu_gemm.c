@@ -234,7 +234,24 @@ struct gated {
     float *both;            /* [TILE][2 * MOST_STRIP] */
 };
 
-/* out = silu(gate) * up for n rows of activations. */
+/* g * sigmoid(alpha * g) * (u + 1), both clamped, in place of the gate's numbers. */
+static void
+join_clamped(const struct gemm *g, const struct moe_product *p, float *out, float *gate,
+    float *up, size_t rows)
+{
+    for (size_t r = 0; r < rows; r++) {
+        float u = up[r] > p->limit ? p->limit : up[r] < -p->limit ? -p->limit : up[r];
+
+        gate[r] = p->alpha * (gate[r] > p->limit ? p->limit : gate[r]);
+        up[r] = u + 1;
+    }
+    /* silu(alpha g) is alpha times what is wanted. */
+    g->c->k->silu_mul_f32(out, gate, up, rows);
+    for (size_t r = 0; r < rows; r++)
+        out[r] /= p->alpha;
+}
+
+/* Gate and up joined for n rows of activations. */
 static void
 multiply_gated(const struct gemm *g, const struct moe_product *p, const struct gated *t,
     const struct moe_acts *a, size_t n, float *out)
@@ -253,7 +270,10 @@ multiply_gated(const struct gemm *g, const struct moe_product *p, const struct g
         }
         add_bias(p->w, t->first, rows, row);
         add_bias(p->up, t->first, rows, row + MOST_STRIP);
-        g->c->k->silu_mul_f32(out + j * p->out.ld, row, row + MOST_STRIP, rows);
+        if (p->act == MOE_ACT_CLAMPED)
+            join_clamped(g, p, out + j * p->out.ld, row, row + MOST_STRIP, rows);
+        else
+            g->c->k->silu_mul_f32(out + j * p->out.ld, row, row + MOST_STRIP, rows);
     }
 }
 
@@ -264,7 +284,7 @@ multiply(const struct gemm *g, const struct ready *r, size_t first, size_t rows,
     const struct moe_product *p = r->p;
     struct gated t = { .first = first, .both = space };
 
-    space += p->glu ? TILE * 2 * MOST_STRIP : 0;
+    space += p->act != MOE_ACT_NONE ? TILE * 2 * MOST_STRIP : 0;
     t.gate = moe_matrix_strip(p->w, moe_cpu_at(p->w->data), first, rows, space);
     if (p->up != NULL)
         t.up = moe_matrix_strip(p->up, moe_cpu_at(p->up->data), first, rows,
@@ -274,7 +294,7 @@ multiply(const struct gemm *g, const struct ready *r, size_t first, size_t rows,
         struct moe_acts a = acts_from(r, j);
         float *out = moe_cpu_row(p->out, j) + first;
 
-        if (p->glu) {
+        if (p->act != MOE_ACT_NONE) {
             multiply_gated(g, p, &t, &a, n, out);
             continue;
         }
@@ -338,7 +358,7 @@ worker_space(const struct gemm *g)
         size_t n = moe_matrix_scratch(p->w, g->strip);
 
         n += p->up != NULL ? moe_matrix_scratch(p->up, g->strip) : 0;
-        n += p->glu ? TILE * 2 * MOST_STRIP : 0;
+        n += p->act != MOE_ACT_NONE ? TILE * 2 * MOST_STRIP : 0;
         most = n > most ? n : most;
     }
     return most;

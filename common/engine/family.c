@@ -9,7 +9,21 @@
 #include "common/engine/family.h"
 
 static const struct moe_family *const families[] = {
+    &moe_family_deepseek_v2,
+    &moe_family_deepseek_v3,
+    &moe_family_dots1,
+    &moe_family_ernie4_5_moe,
+    &moe_family_glm4_moe,
+    &moe_family_gpt_oss,
+    &moe_family_granitemoe,
+    &moe_family_granitemoeshared,
+    &moe_family_hunyuan_v1_moe,
+    &moe_family_llama,
     &moe_family_mixtral,
+    &moe_family_olmoe,
+    &moe_family_phimoe,
+    &moe_family_qwen2_moe,
+    &moe_family_qwen3,
     &moe_family_qwen3_moe,
 };
 
@@ -60,11 +74,16 @@ moe_family_weight(enum moe_weight w)
         [MOE_W_EMBED] = "embedding", [MOE_W_NORM] = "norm", [MOE_W_HEAD] = "head",
         [MOE_W_ATTN_NORM] = "attention norm", [MOE_W_Q] = "q", [MOE_W_K] = "k",
         [MOE_W_V] = "v", [MOE_W_O] = "o", [MOE_W_Q_NORM] = "q norm",
-        [MOE_W_K_NORM] = "k norm", [MOE_W_MLP_NORM] = "MLP norm", [MOE_W_GATE] = "gate",
-        [MOE_W_UP] = "up", [MOE_W_DOWN] = "down", [MOE_W_ROUTER] = "router",
+        [MOE_W_K_NORM] = "k norm", [MOE_W_SINKS] = "sinks", [MOE_W_Q_A] = "q a",
+        [MOE_W_Q_A_NORM] = "q a norm", [MOE_W_Q_B] = "q b", [MOE_W_KV_A] = "kv a",
+        [MOE_W_KV_A_NORM] = "kv a norm", [MOE_W_KV_B] = "kv b", [MOE_W_MLP_NORM] = "MLP norm",
+        [MOE_W_GATE] = "gate", [MOE_W_UP] = "up", [MOE_W_DOWN] = "down",
+        [MOE_W_ROUTER] = "router", [MOE_W_ROUTER_BIAS] = "router bias",
         [MOE_W_EXPERT_GATE] = "expert gate", [MOE_W_EXPERT_UP] = "expert up",
         [MOE_W_EXPERT_DOWN] = "expert down", [MOE_W_EXPERTS_GATE_UP] = "experts gate and up",
-        [MOE_W_EXPERTS_DOWN] = "experts down",
+        [MOE_W_EXPERTS_DOWN] = "experts down", [MOE_W_SHARED_GATE] = "shared gate",
+        [MOE_W_SHARED_UP] = "shared up", [MOE_W_SHARED_DOWN] = "shared down",
+        [MOE_W_SHARED_GATE_UP] = "shared gate and up", [MOE_W_SHARED_MIX] = "shared mix",
     };
 
     return words[w];

@@ -27,7 +27,6 @@ const struct moe_family moe_family_mixtral = {
     .qkv_bias = { NULL, false },
     .o_bias = { NULL, false },
     .qk_norm = MOE_QK_NORM_NONE,
-    .rope_pairs = MOE_ROPE_HALF,
     .window = { NULL, true },
     .router = MOE_ROUTER_SOFTMAX,
     .renorm = { NULL, true },

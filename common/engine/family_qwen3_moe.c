@@ -32,7 +32,6 @@ const struct moe_family moe_family_qwen3_moe = {
     .qkv_bias = { "attention_bias", false },
     .o_bias = { "attention_bias", false },
     .qk_norm = MOE_QK_NORM_HEAD,
-    .rope_pairs = MOE_ROPE_HALF,
     .window = { "use_sliding_window", false },
     .only_dense_key = "mlp_only_layers",
     .step_key = "decoder_sparse_step",

@@ -28,23 +28,31 @@ device_rows(struct moe_forward *f, size_t n, size_t width, struct moe_rows *out,
 static int
 device_space(struct moe_forward *f, struct moe_err *e)
 {
-    const struct moe_model *m = f->m;
-    size_t q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
-    size_t per = m->experts > 0 ? m->top_k : 1;
+    const struct moe_hparams *h = &f->m->hp;
+    bool latent = f->m->family->latent;
+    size_t q = h->heads * h->head_dim, kv = h->kv_heads * h->head_dim;
+    size_t key = f->m->kv.k_dim, value = f->m->kv.v_dim;
+    size_t widest = h->inter > h->expert_inter ? h->inter : h->expert_inter;
     const struct {
-        size_t n, width;
+        size_t n, width;            /* width 0 = not needed */
         struct moe_rows *out;
     } list[] = {
-        { f->rows, m->hidden, &f->x }, { f->rows, m->hidden, &f->h },
-        { f->rows, m->hidden, &f->y }, { f->rows, q, &f->q }, { f->rows, kv, &f->k },
-        { f->rows, kv, &f->v }, { f->rows, q, &f->mix },
-        { f->rows, m->experts + 1, &f->scores }, { f->rows * per, m->widest, &f->inner },
-        { f->rows * per, m->hidden, &f->outer }, { f->head_rows, m->vocab, &f->logits },
+        { f->rows, h->hidden, &f->x }, { f->rows, h->hidden, &f->h },
+        { f->rows, h->hidden, &f->y }, { f->rows, q, &f->q },
+        { f->rows, latent ? key : kv, &f->k }, { f->rows, latent ? 0 : kv, &f->v },
+        { f->rows, h->heads * value, &f->mix },
+        { f->rows, latent ? h->q_lora : 0, &f->q_a },
+        { f->rows, latent ? h->heads * key : 0, &f->to_latent },
+        { f->rows, latent ? h->heads * h->v_dim : 0, &f->heads },
+        { f->rows, h->experts + 1, &f->scores }, { f->rows, h->shared_inter > 0, &f->shares },
+        { f->rows * f->per, widest > h->shared_inter ? widest : h->shared_inter, &f->inner },
+        { f->rows * f->per, h->hidden, &f->outer }, { f->head_rows, h->vocab, &f->logits },
     };
     int rc;
 
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
-        if ((rc = device_rows(f, list[i].n, list[i].width, list[i].out, e)) != 0)
+        if (list[i].width > 0 && (rc = device_rows(f, list[i].n, list[i].width, list[i].out,
+            e)) != 0)
             return rc;
     }
     return 0;
@@ -53,27 +61,34 @@ device_space(struct moe_forward *f, struct moe_err *e)
 static int
 host_space(struct moe_forward *f, struct moe_err *e)
 {
-    const struct moe_model *m = f->m;
-    size_t n = f->rows, k = n * (m->top_k + 1);
+    const struct moe_hparams *m = &f->m->hp;
+    size_t n = f->rows, k = n * (m->top_k + 1), per = n * f->per;
+    size_t products = (m->experts > m->heads ? m->experts : m->heads) + 1;
 
     f->places = calloc(n, sizeof(*f->places));
     f->ids = calloc(n, sizeof(*f->ids));
+    f->tokens = calloc(n, sizeof(*f->tokens));
     f->count = calloc(n, sizeof(*f->count));
-    f->cosine = calloc(n * m->head_dim, sizeof(*f->cosine));
-    f->sine = calloc(n * m->head_dim, sizeof(*f->sine));
+    f->keys = calloc(m->experts + 1, sizeof(*f->keys));
+    f->cosine = calloc(n * m->rope_dim, sizeof(*f->cosine));
+    f->sine = calloc(n * m->rope_dim, sizeof(*f->sine));
     f->host_scores = calloc(n * f->scores.ld, sizeof(*f->host_scores));
     f->chosen = calloc(k, sizeof(*f->chosen));
     f->share = calloc(k, sizeof(*f->share));
-    f->slot = calloc(k, sizeof(*f->slot));
+    f->slot = calloc(per, sizeof(*f->slot));
+    f->weight = calloc(per, sizeof(*f->weight));
+    f->host_shares = calloc(n * (f->shares.ld + 1), sizeof(*f->host_shares));
+    f->by_head = calloc(m->heads, sizeof(*f->by_head));
     f->by_expert = calloc(k, sizeof(*f->by_expert));
     f->share_by_expert = calloc(k, sizeof(*f->share_by_expert));
     f->first = calloc(m->experts + 1, sizeof(*f->first));
-    f->products = calloc(m->experts + 1, sizeof(*f->products));
+    f->products = calloc(products, sizeof(*f->products));
     f->host_logits = calloc(f->head_rows * f->logits.ld, sizeof(*f->host_logits));
-    if (f->places == NULL || f->ids == NULL || f->count == NULL || f->cosine == NULL
-        || f->sine == NULL || f->host_scores == NULL || f->chosen == NULL || f->share == NULL
-        || f->slot == NULL || f->by_expert == NULL || f->share_by_expert == NULL
-        || f->first == NULL || f->products == NULL || f->host_logits == NULL)
+    if (f->places == NULL || f->ids == NULL || f->tokens == NULL || f->count == NULL ||
+        f->cosine == NULL || f->sine == NULL || f->host_scores == NULL || f->keys == NULL ||
+        f->chosen == NULL || f->share == NULL || f->slot == NULL || f->weight == NULL ||
+        f->host_shares == NULL || f->by_expert == NULL || f->share_by_expert == NULL ||
+        f->first == NULL || f->products == NULL || f->by_head == NULL || f->host_logits == NULL)
         return moe_err_set(e, MOE_ENOMEM, "working space: out of memory");
     for (size_t i = 0; i < n; i++)
         f->count[i] = (uint32_t)i;
@@ -96,7 +111,8 @@ moe_forward_new(const struct moe_model *m, size_t rows, enum moe_arith arith,
     f->b = m->backend;
     f->arith = arith;
     f->rows = rows;
-    f->head_rows = HEAD_FLOATS / m->vocab < 1 ? 1 : HEAD_FLOATS / m->vocab;
+    f->per = (m->hp.experts > 0 ? m->hp.top_k : 1) + (m->hp.shared_inter > 0);
+    f->head_rows = HEAD_FLOATS / m->hp.vocab < 1 ? 1 : HEAD_FLOATS / m->hp.vocab;
     f->head_rows = f->head_rows < rows ? f->head_rows : rows;
     if ((rc = device_space(f, e)) == 0)
         rc = host_space(f, e);
@@ -117,6 +133,8 @@ moe_forward_free(struct moe_forward *f)
         f->b->ops->release(f->b, f->mems[i]);
     free(f->places);
     free(f->ids);
+    free(f->tokens);
+    free(f->keys);
     free(f->count);
     free(f->cosine);
     free(f->sine);
@@ -124,6 +142,9 @@ moe_forward_free(struct moe_forward *f)
     free(f->chosen);
     free(f->share);
     free(f->slot);
+    free(f->weight);
+    free(f->host_shares);
+    free(f->by_head);
     free(f->by_expert);
     free(f->share_by_expert);
     free(f->first);
@@ -149,6 +170,16 @@ void
 moe_forward_observe(struct moe_forward *f, const struct moe_observer *o)
 {
     f->observer = o;
+}
+
+int
+moe_forward_noise(struct moe_forward *f, struct moe_forward_gate g, struct moe_err *e)
+{
+    if (g.temperature != 0 && !(g.temperature >= 1e-3 && g.temperature <= 1e3))
+        return moe_err_set(e, MOE_EUSAGE, "a gate of temperature %g: not 0 nor in 0.001 to 1000",
+            g.temperature);
+    f->gate = g;
+    return 0;
 }
 
 int
@@ -184,36 +215,49 @@ moe_forward_tell(struct moe_forward *f, const struct moe_told *t, struct moe_err
 static int
 set_rows(struct moe_forward *f, const struct moe_row *rows, size_t n, struct moe_err *e)
 {
-    size_t half = f->m->head_dim / 2;
+    size_t half = f->m->hp.rope_dim / 2;
 
     if (n > f->rows)
         return moe_err_set(e, MOE_EUSAGE, "%zu rows in a step made for %zu", n, f->rows);
     for (size_t j = 0; j < n; j++) {
-        if (rows[j].token >= f->m->vocab)
+        if (rows[j].token >= f->m->hp.vocab)
             return moe_err_set(e, MOE_EUSAGE, "token %lu is not in the vocabulary of %zu",
-                (unsigned long)rows[j].token, f->m->vocab);
-        f->ids[j] = rows[j].token;
+                (unsigned long)rows[j].token, f->m->hp.vocab);
+        f->ids[j] = f->tokens[j] = rows[j].token;
         f->places[j] = (struct moe_place){ rows[j].seq->pages, rows[j].pos };
         moe_rope_at(rows[j].rope, rows[j].pos, f->cosine + j * half, f->sine + j * half);
     }
     return 0;
 }
 
+/* h = the norm of x. */
+static void
+norm(struct moe_forward *f, struct moe_view w, struct moe_view bias, size_t n)
+{
+    const struct moe_hparams *h = &f->m->hp;
+
+    if (f->m->family->norm == MOE_NORM_LAYER)
+        f->b->ops->layer_norm(f->b, f->h, f->x, w, bias, n, h->hidden, h->eps);
+    else
+        f->b->ops->norm(f->b, f->h, f->x, w, n, 1, h->hidden, h->eps);
+}
+
 static int
 layer(struct moe_forward *f, size_t l, size_t n, struct moe_err *e)
 {
     const struct moe_layer *y = &f->m->layers[l];
-    const struct moe_backend_ops *ops = f->b->ops;
+    const struct moe_hparams *h = &f->m->hp;
     int rc;
 
-    ops->norm(f->b, f->h, f->x, y->attn_norm, n, 1, f->m->hidden, f->m->eps);
-    if ((rc = moe_attention_run(f, l, n, e)) != 0)
+    norm(f, y->attn_norm, y->attn_norm_bias, n);
+    rc = f->m->family->latent ? moe_mla_run(f, l, n, e) : moe_attention_run(f, l, n, e);
+    if (rc != 0)
         return rc;
-    ops->add(f->b, f->x, f->y, n, f->m->hidden);
-    ops->norm(f->b, f->h, f->x, y->mlp_norm, n, 1, f->m->hidden, f->m->eps);
+    f->b->ops->add(f->b, f->x, f->y, n, h->hidden, h->residual_scale);
+    norm(f, y->mlp_norm, y->mlp_norm_bias, n);
     if ((rc = moe_experts_run(f, l, n, e)) != 0)
         return rc;
-    ops->add(f->b, f->x, f->y, n, f->m->hidden);
+    f->b->ops->add(f->b, f->x, f->y, n, h->hidden, h->residual_scale);
     return moe_stop_check(e);
 }
 
@@ -231,12 +275,12 @@ head(struct moe_forward *f, const struct moe_row *rows, size_t n, moe_forward_fn
     }
     if (wanted == 0)
         return 0;
-    f->b->ops->norm(f->b, f->h, f->x, f->m->norm, n, 1, f->m->hidden, f->m->eps);
+    norm(f, f->m->norm, f->m->norm_bias, n);
     for (size_t at = 0; at < wanted; at += f->head_rows) {
         size_t some = wanted - at < f->head_rows ? wanted - at : f->head_rows;
         const struct moe_product p = { .w = &f->m->head, .x = f->h, .out = f->logits,
             .rows = f->ids + at, .n = some };
-        struct moe_told t = { .weight = MOE_W_HEAD, .x = f->h, .cols = f->m->hidden, .n = some,
+        struct moe_told t = { .weight = MOE_W_HEAD, .x = f->h, .cols = f->m->hp.hidden, .n = some,
             .pick = f->ids + at, .row = f->ids + at };
 
         if ((rc = moe_forward_tell(f, &t, e)) != 0)
@@ -247,7 +291,11 @@ head(struct moe_forward *f, const struct moe_row *rows, size_t n, moe_forward_fn
         if ((rc = f->b->ops->finish(f->b, e)) != 0)
             return rc;
         for (size_t j = 0; j < some; j++) {
-            if ((rc = fn(ctx, f->ids[at + j], f->host_logits + j * f->logits.ld, e)) < 0)
+            float *row = f->host_logits + j * f->logits.ld;
+
+            for (size_t i = 0; f->m->hp.logits_div != 1 && i < f->m->hp.vocab; i++)
+                row[i] /= f->m->hp.logits_div;
+            if ((rc = fn(ctx, f->ids[at + j], row, e)) < 0)
                 return rc;
         }
     }
@@ -262,8 +310,8 @@ moe_forward_step(struct moe_forward *f, const struct moe_row *rows, size_t n,
 
     if ((rc = set_rows(f, rows, n, e)) != 0)
         return rc;
-    f->b->ops->embed(f->b, f->x, &f->m->embed, f->ids, n);
-    for (size_t l = 0; l < f->m->n_layers && rc == 0; l++)
+    f->b->ops->embed(f->b, f->x, &f->m->embed, f->ids, n, f->m->hp.embed_scale);
+    for (size_t l = 0; l < f->m->hp.n_layers && rc == 0; l++)
         rc = layer(f, l, n, e);
     if (rc == 0)
         rc = head(f, rows, n, fn, ctx, e);

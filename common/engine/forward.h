@@ -60,6 +60,17 @@ size_t moe_forward_rows(const struct moe_forward *f);
 /* NULL: none. Gate and up of one expert are told apart, with the same x. */
 void moe_forward_observe(struct moe_forward *f, const struct moe_observer *o);
 
+/*
+ * A gate of noise (arXiv 1611.01144): scores of experts become (score + g) /
+ * temperature, g drawn from a standard Gumbel distribution by seed, layer,
+ * position, token and expert, before the family's router sees them. temperature
+ * 0 = no noise, the default.
+ */
+struct moe_forward_gate { double temperature; uint64_t seed; };
+
+/* temperature 0, or 1e-3 to 1e3. Errors: MOE_EUSAGE. */
+int moe_forward_noise(struct moe_forward *f, struct moe_forward_gate g, struct moe_err *e);
+
 /* Logits [vocab] of row i of the step; a negative result ends the step with it. */
 typedef int moe_forward_fn(void *ctx, size_t i, const float *logits, struct moe_err *e);
 

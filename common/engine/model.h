@@ -28,12 +28,42 @@ struct moe_expert {
 
 struct moe_layer {
     struct moe_view attn_norm, mlp_norm, q_norm, k_norm;    /* F32 */
+    struct moe_view attn_norm_bias, mlp_norm_bias;          /* of LayerNorm */
+    struct moe_view sinks;              /* [heads] F32, or nothing */
     struct moe_matrix q, k, v, o;
+    /*
+     * Latent attention: q is of q_a's normed product when there is one; kv_a gives
+     * the latent and the rotated part of the key; key [heads * kv_lora][nope] takes
+     * a query to the latent, value [heads * v_dim][kv_lora] the latent to a value.
+     */
+    struct moe_matrix q_a, kv_a, key, value;
+    struct moe_view q_a_norm, kv_a_norm;
     size_t window;                      /* positions attention sees, 0 = all */
     bool sparse;
     struct moe_matrix gate, up, down;   /* dense layers */
     struct moe_matrix router;
+    float *router_bias;                 /* [experts] on the host, or NULL */
     struct moe_expert *experts;         /* [model's experts], NULL in dense layers */
+    struct moe_expert shared;           /* where the model has one */
+    struct moe_matrix shared_mix;       /* [1][hidden], or no rows */
+};
+
+/* What the configuration and the plan say together; read by hparams.c. */
+struct moe_hparams {
+    size_t hidden, vocab, n_layers, heads, kv_heads, head_dim, max_pos;
+    size_t v_dim;                       /* of a head; head_dim but with latent attention */
+    size_t q_lora, kv_lora, nope;       /* latent attention; q_lora 0 = q directly */
+    size_t rope_dim;                    /* elements of a head that rotate */
+    bool rope_pairs;
+    size_t experts, top_k;              /* 0 when every layer is dense */
+    size_t inter, expert_inter, shared_inter;   /* inner rows of MLPs; 0 = there are none */
+    bool qkv_bias, o_bias, mlp_bias, router_bias, expert_bias, head_bias, qk_norm, renorm;
+    enum moe_groups groups;
+    size_t n_group, topk_group;
+    float eps, attn_scale, clip;        /* clip 0 = none */
+    float embed_scale, residual_scale, logits_div, route_scale;
+    float jitter;                       /* of the sparse mixer */
+    float act_limit, act_alpha;         /* of MOE_ACT_CLAMPED */
 };
 
 struct moe_model {
@@ -42,20 +72,17 @@ struct moe_model {
     struct moe_source *source;          /* owned */
     struct moe_qscheme *scheme;         /* how its weights are encoded */
     struct moe_backend *backend;        /* borrowed */
-    size_t hidden, vocab, heads, kv_heads, head_dim, max_pos;
-    size_t experts, top_k;              /* 0 when every layer is dense */
-    size_t widest;                      /* of an MLP's inner rows, dense or expert */
-    bool renorm;
-    float eps, attn_scale;
+    struct moe_hparams hp;
     struct moe_kv_shape kv;
-    size_t n_layers;
-    struct moe_layer *layers;
+    struct moe_layer *layers;           /* [hp.n_layers] */
     struct moe_matrix embed, head;
-    struct moe_view norm;
+    struct moe_view norm, norm_bias;
     struct moe_mem **mems;              /* everything on the device */
     size_t n_mems, cap_mems;
     struct moe_qmat **coded;            /* of CODED matrices */
     size_t n_coded, cap_coded;
+    void **held;                        /* memory of the host that they lie in */
+    size_t n_held, cap_held;
 };
 
 /*

@@ -195,7 +195,10 @@ longrope(struct moe_rope *r, const struct params *p, struct moe_err *e)
         factor = (double)p->c->max_pos / orig;
     }
     scale = factor <= 1 || orig <= 1 ? 1 : sqrt(1 + log(factor) / log(orig));
-    if ((rc = positive(p, "attention_factor", false, scale, &scale, e)) != 0)
+    /* Phi-3.5-MoE tells the scale itself, by the length of the request. */
+    key = (double)p->len > orig ? "long_mscale" : "short_mscale";
+    if ((rc = positive(p, "attention_factor", false, scale, &scale, e)) != 0 ||
+        (rc = positive(p, key, false, scale, &scale, e)) != 0)
         return rc;
     key = (double)p->len > orig ? "long_factor" : "short_factor";
     if ((rc = moe_json_arr(p->at, key, true, &list, e)) != 0)

@@ -38,10 +38,11 @@ moe_session_new(const struct moe_model *m, struct moe_kv *kv, size_t context, si
     s->context = context;
     s->sampler = *sampler;
     moe_kv_seq_init(&s->seq, kv);
-    if ((rc = moe_rope_init(&s->rope, &m->config, m->head_dim, len == 0 ? context : len, e)) != 0)
+    if ((rc = moe_rope_init(&s->rope, &m->config, m->hp.rope_dim, len == 0 ? context : len,
+        e)) != 0)
         goto out;
     if (sampler->temperature > 0) {
-        s->candidates = malloc(m->vocab * sizeof(*s->candidates));
+        s->candidates = malloc(m->hp.vocab * sizeof(*s->candidates));
         if (s->candidates == NULL) {
             rc = moe_err_set(e, MOE_ENOMEM, "session: out of memory");
             goto out;
@@ -72,9 +73,9 @@ moe_session_add(struct moe_session *s, const uint32_t *id, size_t n, struct moe_
         return moe_err_set(e, MOE_ELIMIT, "%zu tokens do not fit a context of %zu", s->n + n,
             s->context);
     for (size_t i = 0; i < n; i++) {
-        if (id[i] >= s->m->vocab)
+        if (id[i] >= s->m->hp.vocab)
             return moe_err_set(e, MOE_EUSAGE, "token %lu is not in the vocabulary of %zu",
-                (unsigned long)id[i], s->m->vocab);
+                (unsigned long)id[i], s->m->hp.vocab);
     }
     if (s->n + n > s->cap) {
         size_t cap = s->cap == 0 ? 64 : 2 * s->cap;
@@ -206,7 +207,7 @@ draw(void *ctx, struct moe_session *s, size_t at, const float *logits, struct mo
     uint32_t *id = ctx;
 
     (void)at;
-    return moe_sampler_draw(&s->sampler, s->drawn, logits, s->m->vocab, s->candidates, id, e);
+    return moe_sampler_draw(&s->sampler, s->drawn, logits, s->m->hp.vocab, s->candidates, id, e);
 }
 
 int

@@ -32,8 +32,8 @@ keep_mem(struct moe_model *m, struct moe_mem *mem, struct moe_err *e)
     return 0;
 }
 
-static int
-device_alloc(struct moe_model *m, size_t bytes, struct moe_mem **out, struct moe_err *e)
+int
+moe_weights_alloc(struct moe_model *m, size_t bytes, struct moe_mem **out, struct moe_err *e)
 {
     int rc;
 
@@ -54,7 +54,7 @@ device_adopt(struct moe_model *m, const void *p, size_t bytes, size_t element,
             return rc;
         return keep_mem(m, *out, e);
     }
-    if ((rc = device_alloc(m, bytes, out, e)) != 0)
+    if ((rc = moe_weights_alloc(m, bytes, out, e)) != 0)
         return rc;
     m->backend->ops->write(m->backend, (struct moe_view){ *out, 0 }, p, bytes);
     return 0;
@@ -89,8 +89,29 @@ moe_weights_fini(struct moe_model *m)
         m->backend->ops->release(m->backend, m->mems[i]);
     for (size_t i = 0; i < m->n_coded; i++)
         free(m->coded[i]);
+    for (size_t i = 0; i < m->n_held; i++)
+        free(m->held[i]);
     free(m->mems);
     free(m->coded);
+    free(m->held);
+}
+
+int
+moe_weights_hold(struct moe_model *m, size_t bytes, void **out, struct moe_err *e)
+{
+    if (m->n_held == m->cap_held) {
+        size_t cap = m->cap_held == 0 ? 64 : 2 * m->cap_held;
+        void **p = realloc(m->held, cap * sizeof(*p));
+
+        if (p == NULL)
+            return moe_err_set(e, MOE_ENOMEM, "weights: out of memory");
+        m->held = p;
+        m->cap_held = cap;
+    }
+    if ((*out = aligned_alloc(64, (bytes + 64) / 64 * 64)) == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "weights: out of memory");
+    m->held[m->n_held++] = *out;
+    return 0;
 }
 
 /* ---- Plain tensors ---- */
@@ -101,8 +122,8 @@ name_of(const struct moe_weights_at *at, const char *suffix, char dst[MOE_FAMILY
     return moe_family_tensor(at->m->family, at->w, at->layer, at->expert, suffix, dst);
 }
 
-static bool
-present(const struct moe_weights_at *at, const char *suffix)
+bool
+moe_weights_present(const struct moe_weights_at *at, const char *suffix)
 {
     char name[MOE_FAMILY_MAX_NAME];
 
@@ -150,33 +171,55 @@ plain_tensor(struct moe_model *m, const char *name, const uint64_t *shape, int r
 }
 
 int
-moe_weights_vector(struct moe_weights_at at, const char *suffix, size_t n,
-    struct moe_view *out, struct moe_err *e)
+moe_weights_numbers(struct moe_weights_at at, const char *suffix, size_t n, float **out,
+    struct moe_err *e)
 {
-    const uint64_t shape[1] = { n };
+    const uint64_t shape[2] = { 1, n };
     char name[MOE_FAMILY_MAX_NAME];
     const struct moe_tensor *t = NULL;
     const void *p = NULL;
-    float *v;
+    size_t i = moe_source_find(at.m->source, name_of(&at, suffix, name));
+    int skip = i != SIZE_MAX && moe_source_at(at.m->source, i)->rank == 2 ? 0 : 1, rc;
+
+    *out = NULL;
+    if ((rc = plain_tensor(at.m, name, shape + skip, 2 - skip, &t, &p, e)) != 0)
+        return rc;
+    if ((*out = malloc((n + 1) * sizeof(**out))) == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "%s: out of memory", name);
+    moe_dtype_to_f32(t->dtype, p, n, *out);
+    return 0;
+}
+
+int
+moe_weights_upload(struct moe_model *m, const float *v, size_t n, struct moe_view *out,
+    struct moe_err *e)
+{
     int rc;
 
     *out = (struct moe_view){ NULL, 0 };
-    if ((rc = plain_tensor(at.m, name_of(&at, suffix, name), shape, 1, &t, &p, e)) != 0)
-        return rc;
-    if ((v = malloc((n + 1) * sizeof(*v))) == NULL)
-        return moe_err_set(e, MOE_ENOMEM, "%s: out of memory", name);
-    moe_dtype_to_f32(t->dtype, p, n, v);
-    if ((rc = device_alloc(at.m, n * sizeof(*v), &out->mem, e)) == 0)
-        at.m->backend->ops->write(at.m->backend, *out, v, n * sizeof(*v));
+    if ((rc = moe_weights_alloc(m, n * sizeof(*v), &out->mem, e)) == 0)
+        m->backend->ops->write(m->backend, *out, v, n * sizeof(*v));
+    return rc;
+}
+
+int
+moe_weights_vector(struct moe_weights_at at, const char *suffix, size_t n,
+    struct moe_view *out, struct moe_err *e)
+{
+    float *v;
+    int rc = moe_weights_numbers(at, suffix, n, &v, e);
+
+    *out = (struct moe_view){ NULL, 0 };
+    if (rc == 0)
+        rc = moe_weights_upload(at.m, v, n, out, e);
     free(v);
     return rc;
 }
 
 /* ---- Matrices ---- */
 
-/* The weight of at as stored, checked against a shape; expert >= 0: of a stack. */
-static int
-load_qmat(struct moe_weights_at at, int64_t expert, size_t rows, size_t cols,
+int
+moe_weights_qmat(struct moe_weights_at at, int64_t expert, size_t rows, size_t cols,
     struct moe_qmat *q, struct moe_err *e)
 {
     struct moe_model *m = at.m;
@@ -193,15 +236,14 @@ load_qmat(struct moe_weights_at at, int64_t expert, size_t rows, size_t cols,
     return 0;
 }
 
-/* Whether kernels multiply q in the packed layout; *p is then its form there. */
-static bool
-packable(const struct moe_qmat *q, struct moe_packed *p)
+bool
+moe_weights_packable(const struct moe_qmat *q, struct moe_packed *p)
 {
     return moe_packed_of(q, p) && p->kind == MOE_PACKED_I4 && !p->zeros;
 }
 
-static struct moe_matrix
-packed_matrix(const struct moe_packed *p, bool paired, struct moe_mem *mem, size_t at)
+struct moe_matrix
+moe_weights_packed(const struct moe_packed *p, bool paired, struct moe_mem *mem, size_t at)
 {
     struct moe_matrix w = { .format = MOE_MATRIX_I4, .paired = paired,
         .f16 = p->scale_dtype == MOE_F16, .rows = p->rows, .cols = p->cols, .group = p->group,
@@ -213,9 +255,8 @@ packed_matrix(const struct moe_packed *p, bool paired, struct moe_mem *mem, size
     return w;
 }
 
-/* Lay out one matrix, or two whose blocks alternate, and put it on the device. */
-static int
-pack(struct moe_model *m, const struct moe_matrix *w, const struct moe_qmat *q,
+int
+moe_weights_pack(struct moe_model *m, const struct moe_matrix *w, const struct moe_qmat *q,
     const struct moe_qmat *beside, struct moe_err *e)
 {
     size_t bytes = moe_matrix_bytes(w);
@@ -238,9 +279,8 @@ pack(struct moe_model *m, const struct moe_matrix *w, const struct moe_qmat *q,
     return 0;
 }
 
-/* q as it is stored: plain rows, or any encoding that is decoded when used. */
-static int
-as_stored(struct moe_model *m, const struct moe_qmat *q, struct moe_matrix *out,
+int
+moe_weights_stored(struct moe_model *m, const struct moe_qmat *q, struct moe_matrix *out,
     struct moe_err *e)
 {
     *out = (struct moe_matrix){ .format = MOE_MATRIX_CODED, .rows = q->rows, .cols = q->cols };
@@ -265,165 +305,99 @@ moe_weights_matrix(struct moe_weights_at at, size_t rows, size_t cols, bool bias
 
     if (bias && (rc = moe_weights_vector(at, ".bias", rows, &v, e)) != 0)
         return rc;
-    if ((rc = load_qmat(at, -1, rows, cols, &q, e)) != 0)
+    if ((rc = moe_weights_qmat(at, -1, rows, cols, &q, e)) != 0)
         return rc;
-    if (at.w != MOE_W_EMBED && packable(&q, &p)) {
-        *out = packed_matrix(&p, false, NULL, 0);
-        if ((rc = device_alloc(at.m, moe_matrix_bytes(out), &mem, e)) != 0)
+    if (at.w != MOE_W_EMBED && moe_weights_packable(&q, &p)) {
+        *out = moe_weights_packed(&p, false, NULL, 0);
+        if ((rc = moe_weights_alloc(at.m, moe_matrix_bytes(out), &mem, e)) != 0)
             return rc;
         out->data.mem = mem;
-        rc = pack(at.m, out, &q, NULL, e);
+        rc = moe_weights_pack(at.m, out, &q, NULL, e);
     } else {
-        rc = as_stored(at.m, &q, out, e);
+        rc = moe_weights_stored(at.m, &q, out, e);
     }
     out->bias = v;
     return rc;
 }
 
-/* ---- Experts ---- */
-
-/* Layer by layer: what its experts are stored as, and packing them on all threads. */
-struct packing {
-    struct moe_model *m;
-    struct moe_expert *experts;
-    struct moe_qmat (*q)[3];        /* [experts] gate, up, down */
-    bool *packed;                   /* [experts] */
-    size_t bytes;                   /* of the records so far */
-    struct moe_err failed;          /* of any job */
-};
-
-static void
-pack_expert(void *ctx, size_t x, int worker)
+int
+moe_weights_halves(struct moe_weights_at at, size_t rows, size_t cols,
+    struct moe_matrix *first, struct moe_matrix *second, struct moe_err *e)
 {
-    struct packing *p = ctx;
-    const struct moe_qmat *q = p->q[x];
-    struct moe_err e;
-
-    (void)worker;
-    if (!p->packed[x])
-        return;
-    if (pack(p->m, &p->experts[x].gate, &q[0], &q[1], &e) != 0
-        || pack(p->m, &p->experts[x].down, &q[2], NULL, &e) != 0)
-        __atomic_store_n(&p->failed.code, MOE_ENOMEM, __ATOMIC_RELAXED);
-}
-
-/*
- * A place for expert x among the layer's records, laid out as moe-packed(5) has
- * them but without a checksum; *done is false when its encoding is another.
- */
-static int
-place_expert(struct packing *p, size_t x, bool *done, struct moe_err *e)
-{
-    const struct moe_qmat *q = p->q[x];
-    struct moe_expert *to = &p->experts[x];
-    struct moe_packed_expert record;
-    struct moe_packed gate, up, down;
+    struct moe_qmat q;
+    char name[MOE_FAMILY_MAX_NAME];
     int rc;
 
-    *done = packable(&q[0], &gate) && packable(&q[1], &up) && packable(&q[2], &down)
-        && gate.group == up.group && gate.scale_dtype == up.scale_dtype
-        && gate.scale_dtype == down.scale_dtype;
-    if (!*done)
-        return 0;
-    if ((rc = moe_packed_expert_layout(&gate, &down, &record, e)) != 0)
+    if ((rc = moe_weights_qmat(at, -1, 2 * rows, cols, &q, e)) != 0)
         return rc;
-    to->gate = packed_matrix(&gate, true, NULL, p->bytes);
-    to->down = packed_matrix(&down, false, NULL, p->bytes + record.down_at);
-    p->bytes += record.bytes;
+    if (q.enc != MOE_ENC_PLAIN)
+        return moe_err_set(e, MOE_EUNSUP, "%s: %s: halves of encoding %s do not run here",
+            moe_source_path(at.m->source), name_of(&at, "", name), moe_qmat_enc_name(q.enc));
+    if ((rc = moe_weights_stored(at.m, &q, first, e)) != 0)
+        return rc;
+    first->rows = rows;
+    *second = *first;
+    second->data.at = moe_matrix_bytes(first);
     return 0;
 }
 
-/* The three matrices of expert x, each under its own name. */
-static int
-load_single(struct packing *p, size_t layer, size_t x, size_t inter, struct moe_err *e)
+/* Element of the two outputs: BF16 as stored, or F32. */
+static void
+put(void *to, bool bf16, size_t at, float v)
 {
-    struct moe_weights_at at = { p->m, MOE_W_EXPERT_GATE, layer, x };
-    struct moe_expert *to = &p->experts[x];
-    struct moe_qmat *q = p->q[x];
-    int rc;
-
-    if ((rc = load_qmat(at, -1, inter, p->m->hidden, &q[0], e)) != 0)
-        return rc;
-    at.w = MOE_W_EXPERT_UP;
-    if ((rc = load_qmat(at, -1, inter, p->m->hidden, &q[1], e)) != 0)
-        return rc;
-    at.w = MOE_W_EXPERT_DOWN;
-    if ((rc = load_qmat(at, -1, p->m->hidden, inter, &q[2], e)) != 0)
-        return rc;
-    if ((rc = place_expert(p, x, &p->packed[x], e)) != 0 || p->packed[x])
-        return rc;
-    if ((rc = as_stored(p->m, &q[0], &to->gate, e)) != 0)
-        return rc;
-    if ((rc = as_stored(p->m, &q[1], &to->up, e)) != 0)
-        return rc;
-    return as_stored(p->m, &q[2], &to->down, e);
-}
-
-/* Expert x of the two stacks [experts][2 inter][hidden] and [experts][hidden][inter]. */
-static int
-load_stacked(struct packing *p, size_t layer, size_t x, size_t inter, struct moe_err *e)
-{
-    struct moe_weights_at at = { p->m, MOE_W_EXPERTS_GATE_UP, layer, x };
-    struct moe_expert *to = &p->experts[x];
-    struct moe_qmat q;
-    int rc;
-
-    if ((rc = load_qmat(at, (int64_t)x, 2 * inter, p->m->hidden, &q, e)) != 0)
-        return rc;
-    if (q.enc != MOE_ENC_PLAIN)
-        return moe_err_set(e, MOE_EUNSUP, "%s: layer %zu: stacked experts of encoding %s",
-            moe_source_path(p->m->source), layer, moe_qmat_enc_name(q.enc));
-    if ((rc = as_stored(p->m, &q, &to->gate, e)) != 0)
-        return rc;
-    to->gate.rows = inter;
-    to->up = to->gate;
-    to->up.data.at = moe_matrix_bytes(&to->gate);
-    at.w = MOE_W_EXPERTS_DOWN;
-    if ((rc = load_qmat(at, (int64_t)x, p->m->hidden, inter, &q, e)) != 0)
-        return rc;
-    return as_stored(p->m, &q, &to->down, e);
-}
-
-/* One piece of memory for all records of the layer: large enough for huge pages. */
-static int
-pack_all(struct packing *p, struct moe_pool *pool, struct moe_err *e)
-{
-    struct moe_mem *mem;
-    int rc;
-
-    if (p->bytes == 0)
-        return 0;
-    if ((rc = device_alloc(p->m, p->bytes, &mem, e)) != 0)
-        return rc;
-    for (size_t x = 0; x < p->m->experts; x++) {
-        if (p->packed[x])
-            p->experts[x].gate.data.mem = p->experts[x].down.data.mem = mem;
-    }
-    if (pool != NULL)
-        moe_pool_run(pool, p->m->experts, pack_expert, p);
-    for (size_t x = 0; x < p->m->experts && pool == NULL; x++)
-        pack_expert(p, x, 0);
-    return p->failed.code == 0 ? 0 : moe_err_set(e, MOE_ENOMEM, "experts: out of memory");
+    if (bf16)
+        ((uint16_t *)to)[at] = moe_dtype_f32_bf16(v);
+    else
+        ((float *)to)[at] = v;
 }
 
 int
-moe_weights_experts(struct moe_model *m, size_t layer, size_t inter, struct moe_pool *pool,
-    struct moe_expert *out, struct moe_err *e)
+moe_weights_latent(struct moe_weights_at at, struct moe_matrix *key, struct moe_matrix *value,
+    struct moe_err *e)
 {
-    struct moe_weights_at at = { m, MOE_W_EXPERTS_GATE_UP, layer, 0 };
-    struct packing p = { .m = m, .experts = out };
-    bool stacked = m->family->weights[at.w] != NULL && present(&at, "");
-    int rc = 0;
+    const struct moe_hparams *h = &at.m->hp;
+    size_t per = h->nope + h->v_dim, size;
+    struct moe_qmat q;
+    void *k = NULL, *v = NULL;
+    float *row = NULL;
+    bool bf16;
+    int rc;
 
-    p.q = calloc(m->experts, sizeof(*p.q));
-    p.packed = calloc(m->experts, sizeof(*p.packed));
-    if (p.q == NULL || p.packed == NULL)
-        rc = moe_err_set(e, MOE_ENOMEM, "experts: out of memory");
-    for (size_t x = 0; x < m->experts && rc == 0; x++)
-        rc = stacked ? load_stacked(&p, layer, x, inter, e) : load_single(&p, layer, x, inter, e);
-    if (rc == 0)
-        rc = pack_all(&p, pool, e);
-    free(p.q);
-    free(p.packed);
+    if ((rc = moe_weights_qmat(at, -1, h->heads * per, h->kv_lora, &q, e)) != 0)
+        return rc;
+    bf16 = q.enc == MOE_ENC_PLAIN && q.dtype == MOE_BF16;
+    size = bf16 ? 2 : 4;
+    k = malloc(h->heads * h->kv_lora * h->nope * size);
+    v = malloc(h->heads * h->kv_lora * h->v_dim * size);
+    row = malloc(h->kv_lora * sizeof(*row));
+    if (k == NULL || v == NULL || row == NULL) {
+        rc = moe_err_set(e, MOE_ENOMEM, "weights: out of memory");
+        goto out;
+    }
+    for (size_t r = 0; r < h->heads * per; r++) {
+        size_t head = r / per, i = r % per;
+
+        moe_qmat_rows(&q, r, 1, row);
+        for (size_t c = 0; c < h->kv_lora; c++) {
+            if (i < h->nope)
+                put(k, bf16, (head * h->kv_lora + c) * h->nope + i, row[c]);
+            else
+                put(v, bf16, (head * h->v_dim + i - h->nope) * h->kv_lora + c, row[c]);
+        }
+    }
+    *key = (struct moe_matrix){ .format = bf16 ? MOE_MATRIX_BF16 : MOE_MATRIX_F32,
+        .rows = h->heads * h->kv_lora, .cols = h->nope };
+    *value = *key;
+    value->rows = h->heads * h->v_dim;
+    value->cols = h->kv_lora;
+    if ((rc = moe_weights_alloc(at.m, moe_matrix_bytes(key), &key->data.mem, e)) != 0 ||
+        (rc = moe_weights_alloc(at.m, moe_matrix_bytes(value), &value->data.mem, e)) != 0)
+        goto out;
+    at.m->backend->ops->write(at.m->backend, key->data, k, moe_matrix_bytes(key));
+    at.m->backend->ops->write(at.m->backend, value->data, v, moe_matrix_bytes(value));
+out:
+    free(k);
+    free(v);
+    free(row);
     return rc;
 }

@@ -23,6 +23,25 @@ width(struct moe_json_at at, const char *key, int64_t hi, int64_t *out, struct m
     return moe_json_int(at, key, true, 0, 1, hi, out, e);
 }
 
+/* A number for each layer (Hunyuan), of which all must be the same. */
+static int
+same_int(struct moe_json_at at, const char *key, const json_t *list, int64_t hi, int64_t *out,
+    struct moe_err *e)
+{
+    const json_t *first = json_array_get(list, 0);
+    json_int_t v = json_integer_value(first);
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (!json_equal(json_array_get(list, i), first))
+            return moe_err_set(e, MOE_EUNSUP, "%s: %s: differs by layer", at.name, key);
+    }
+    if (!json_is_integer(first) || v < 0 || v > hi)
+        return moe_err_set(e, MOE_EFORMAT, "%s: %s: not whole numbers from 0 to %lld", at.name,
+            key, (long long)hi);
+    *out = v;
+    return 0;
+}
+
 /* The first of several spellings that is there and not null; 0 if none is. */
 static int
 first_int(struct moe_json_at at, const char *const *keys, int64_t hi, int64_t *out,
@@ -32,6 +51,8 @@ first_int(struct moe_json_at at, const char *const *keys, int64_t hi, int64_t *o
     for (; *keys != NULL; keys++) {
         const json_t *v = json_object_get(at.o, *keys);
 
+        if (json_is_array(v))
+            return same_int(at, *keys, v, hi, out, e);
         if (v != NULL && !json_is_null(v))
             return moe_json_int(at, *keys, true, 0, 0, hi, out, e);
     }
@@ -74,7 +95,7 @@ static int
 parse_experts(struct moe_json_at at, struct moe_config *c, struct moe_err *e)
 {
     static const char *const count[] = {
-        "num_local_experts", "num_experts", "n_routed_experts", NULL
+        "num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", NULL
     };
     static const char *const inter[] = {
         "moe_intermediate_size", "expert_intermediate_size", "intermediate_size", NULL
@@ -82,7 +103,12 @@ parse_experts(struct moe_json_at at, struct moe_config *c, struct moe_err *e)
     static const char *const shared[] = {
         "shared_expert_intermediate_size", "shared_intermediate_size", NULL
     };
-    static const char *const top[] = { "num_experts_per_tok", "top_k_experts", NULL };
+    static const char *const top[] = {
+        "num_experts_per_tok", "top_k_experts", "moe_k", "moe_topk", NULL
+    };
+    static const char *const n_shared_keys[] = {
+        "n_shared_experts", "moe_num_shared_experts", NULL
+    };
     int64_t n_shared;
     int rc;
 
@@ -91,7 +117,7 @@ parse_experts(struct moe_json_at at, struct moe_config *c, struct moe_err *e)
     if ((rc = first_int(at, top, c->experts, &c->top_k, e)) != 0 ||
         (rc = first_int(at, inter, MAX_WIDTH, &c->expert_inter, e)) != 0 ||
         (rc = first_int(at, shared, MAX_WIDTH, &c->shared_inter, e)) != 0 ||
-        (rc = moe_json_int(at, "n_shared_experts", false, 0, 0, MAX_EXPERTS, &n_shared, e)) != 0)
+        (rc = first_int(at, n_shared_keys, MAX_EXPERTS, &n_shared, e)) != 0)
         return rc;
     if (c->top_k == 0)
         return moe_err_set(e, MOE_EFORMAT, "%s: num_experts_per_tok: missing, or 0", at.name);

@@ -207,7 +207,7 @@ check_product(enum moe_matrix_format f, enum moe_arith arith, size_t rows, size_
     free(a);
     free(b);
     p.up = &up.m;
-    p.glu = true;
+    p.act = MOE_ACT_SILU;
     dev->ops->gemm(dev, &p, 1, arith);
     err = product_error(&p, &w, &up, NULL);
     tap_ok(err < 20 * limit, "%s gated: %.1e", name, err);
@@ -391,6 +391,33 @@ check_attention(size_t heads, size_t window)
 
 /* ---- The rest ---- */
 
+/* LayerNorm of the rows y, which are a on the host, in double. */
+static void
+check_layer_norm(struct moe_rows x, struct moe_rows y, const float *a)
+{
+    struct moe_rows g = rows_random(1, 20), h = rows_random(1, 20);
+    float *gain = rows_read(g, 1), *bias = rows_read(h, 1), *b;
+    double mean = 0, var = 0, worst = 0;
+
+    dev->ops->layer_norm(dev, x, y, g.at, h.at, 3, 20, 0.25f);
+    b = rows_read(x, 3);
+    for (size_t i = 0; i < 20; i++)
+        mean += a[2 * y.ld + i] / 20;
+    for (size_t i = 0; i < 20; i++)
+        var += (a[2 * y.ld + i] - mean) * (a[2 * y.ld + i] - mean) / 20;
+    for (size_t i = 0; i < 20; i++) {
+        double want = (a[2 * y.ld + i] - mean) / sqrt(var + 0.25) * gain[i] + bias[i];
+
+        worst = fabs(b[2 * x.ld + i] - want) > worst ? fabs(b[2 * x.ld + i] - want) : worst;
+    }
+    tap_ok(worst < 1e-5, "layer norm: %.1e", worst);
+    free(b);
+    free(gain);
+    free(bias);
+    drop(g);
+    drop(h);
+}
+
 static void
 check_small(void)
 {
@@ -399,13 +426,13 @@ check_small(void)
     static const float s[4] = { 1, 0, 0.8f, 0.8f };
     struct weights w = weights_new(MOE_MATRIX_BF16, 10, 20, 0);
     struct moe_rows x = rows_new(3, 20), y = rows_random(3, 20), g = rows_random(1, 10);
-    struct moe_rotate turn = { .x = y, .n = 2, .heads = 2, .head_dim = 10, .dim = 4, .cosine = c,
-        .sine = s };
+    struct moe_rotate turn = { .x = y, .out = y, .n = 2, .heads = 2, .stride = 10, .out_stride = 10,
+        .dim = 4, .cosine = c, .sine = s };
     float *a, *b, *gain = rows_read(g, 1);
     double sum = 0;
     struct moe_err e;
 
-    dev->ops->embed(dev, x, &w.m, ids, 3);
+    dev->ops->embed(dev, x, &w.m, ids, 3, 1);
     a = rows_read(x, 3);
     tap_ok(a[0] == (float)w.v[80] && a[2 * x.ld + 19] == (float)w.v[199], "embed");
     free(a);
@@ -421,7 +448,7 @@ check_small(void)
     b = rows_read(x, 2);
     tap_ok(fabs(b[7] - (0.5 * a[2 * y.ld + 7] + 2 * a[7])) < 1e-6
         && fabs(b[x.ld + 3] - (3 * a[2 * y.ld + 3] - a[y.ld + 3])) < 1e-6, "combine");
-    dev->ops->add(dev, x, y, 2, 20);
+    dev->ops->add(dev, x, y, 2, 20, 1);
     free(b);
     b = rows_read(x, 2);
     tap_ok(fabs(b[19] - (0.5 * a[2 * y.ld + 19] + 3 * a[19])) < 1e-6, "add");
@@ -432,9 +459,27 @@ check_small(void)
         "rotate half, the rest of a head stays");
     tap_ok(fabs(b[y.ld + 10] - (0.6 * a[y.ld + 10] - 0.8 * a[y.ld + 12])) < 1e-6,
         "angles are those of the row");
+    free(b);
+    free(a);
+    a = rows_read(y, 3);
+    dev->ops->embed(dev, x, &w.m, ids, 3, 0.5f);
+    b = rows_read(x, 3);
+    tap_ok(b[0] == 0.5f * (float)w.v[80], "embed, scaled");
+    free(b);
+    dev->ops->add(dev, x, y, 3, 20, -2);
+    b = rows_read(x, 3);
+    tap_ok(fabs(b[3] - (0.5 * w.v[83] - 2 * a[3])) < 1e-6, "add, scaled");
+    free(b);
+    dev->ops->clip(dev, x, 3, 20, 0.25f);
+    b = rows_read(x, 3);
+    sum = 0;
+    for (size_t i = 0; i < 20; i++)
+        sum = fabs(b[x.ld + i]) > sum ? fabs(b[x.ld + i]) : sum;
+    tap_ok(sum <= 0.25, "clip");
+    free(b);
+    check_layer_norm(x, y, a);
     tap_is_int(dev->ops->finish(dev, &e), 0, "nothing failed");
     free(a);
-    free(b);
     free(gain);
     drop(x);
     drop(y);

@@ -17,39 +17,43 @@ struct names {
 static void
 add(struct names *s, const struct moe_family *f, enum moe_weight w, size_t l, size_t x)
 {
-    s->name = realloc(s->name, (s->n + 1) * sizeof(*s->name));
-    moe_family_tensor(f, w, l, x, ".weight", s->name[s->n++]);
+    static const char *const suffixes[] = { "", ".weight", ".bias", "_bias", "_blocks", "_scales",
+        ".weight_scale_inv" };
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        s->name = realloc(s->name, (s->n + 1) * sizeof(*s->name));
+        moe_family_tensor(f, w, l, x, suffixes[i], s->name[s->n++]);
+    }
 }
 
-/* What a plan names in a model of so many layers and experts, all of them sparse. */
+static bool
+of_expert(int w)
+{
+    return w >= MOE_W_EXPERT_GATE && w <= MOE_W_EXPERT_DOWN;
+}
+
+/* What a plan can name in a model of so many layers and experts. */
 static struct names
 planned(const struct moe_family *f, size_t layers, size_t experts)
 {
     struct names s = { NULL, 0 };
 
-    add(&s, f, MOE_W_EMBED, 0, 0);
-    add(&s, f, MOE_W_NORM, 0, 0);
-    add(&s, f, MOE_W_HEAD, 0, 0);
-    for (size_t l = 0; l < layers; l++) {
-        for (int w = MOE_W_ATTN_NORM; w <= MOE_W_MLP_NORM; w++) {
-            if (f->weights[w] != NULL)
-                add(&s, f, (enum moe_weight)w, l, 0);
-        }
-        add(&s, f, MOE_W_ROUTER, l, 0);
-        for (size_t x = 0; x < experts; x++) {
-            for (int w = MOE_W_EXPERT_GATE; w <= MOE_W_EXPERT_DOWN; w++)
+    for (int w = 0; w < MOE_W_N; w++) {
+        for (size_t l = 0; f->weights[w] != NULL && l < (w <= MOE_W_HEAD ? 1 : layers); l++) {
+            for (size_t x = 0; x < (of_expert(w) ? experts : 1); x++)
                 add(&s, f, (enum moe_weight)w, l, x);
         }
     }
     return s;
 }
 
+/* Every tensor of a golden model is in its family's plan. */
 static void
-check_model(const char *model, size_t layers, size_t experts)
+check_model(const char *model, const char *family, size_t layers, size_t experts)
 {
     char path[128];
     const json_t *files, *file, *tensor;
-    const struct moe_family *f = moe_family_find(model);
+    const struct moe_family *f = moe_family_find(family);
     struct names s;
     size_t i, k, found = 0, all = 0;
 
@@ -61,14 +65,17 @@ check_model(const char *model, size_t layers, size_t experts)
     json_array_foreach (files, i, file) {
         json_array_foreach (json_object_get(file, "tensors"), k, tensor) {
             const char *name = json_string_value(json_object_get(tensor, "name"));
+            bool is = false;
 
             all++;
-            for (size_t j = 0; j < s.n; j++)
-                found += strcmp(s.name[j], name) == 0;
+            for (size_t j = 0; j < s.n && !is; j++)
+                is = strcmp(s.name[j], name) == 0;
+            if (!is)
+                tap_diag("%s: %s is not in the plan", model, name);
+            found += is;
         }
     }
     tap_is_int((long long)found, (long long)all, "%s: every tensor is in the plan", model);
-    tap_is_int((long long)s.n, (long long)all, "%s: the plan names nothing else", model);
     free(s.name);
 }
 
@@ -77,8 +84,17 @@ main(void)
 {
     char name[MOE_FAMILY_MAX_NAME];
 
-    check_model("mixtral", 3, 8);
-    check_model("qwen3_moe", 3, 16);
+    check_model("mixtral", "mixtral", 3, 8);
+    check_model("qwen2_moe", "qwen2_moe", 3, 12);
+    check_model("qwen3_moe", "qwen3_moe", 3, 16);
+    check_model("olmoe", "olmoe", 3, 16);
+    check_model("deepseek_v2", "deepseek_v2", 3, 16);
+    check_model("deepseek_v3", "deepseek_v3", 3, 16);
+    check_model("deepseek_v3_fp8", "deepseek_v3", 3, 16);
+    check_model("gpt_oss", "gpt_oss", 3, 8);
+    check_model("gpt_oss_mxfp4", "gpt_oss", 3, 8);
+    check_model("granitemoe", "granitemoe", 3, 8);
+    check_model("phimoe", "phimoe", 3, 8);
     tap_ok(moe_family_find("gpt2") == NULL, "an unknown family");
     for (size_t i = 0; moe_family_at(i) != NULL; i++)
         tap_ok(moe_family_find(moe_family_at(i)->name) == moe_family_at(i), "%s is found",

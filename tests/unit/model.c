@@ -282,14 +282,14 @@ refusals(void)
     with_config("\"num_key_value_heads\": 1", "\"num_key_value_heads\": 0", MOE_EFORMAT,
         "num_key_value_heads");
     with_config("\"num_attention_heads\": 2", "\"num_attention_heads\": 16", MOE_EFORMAT,
-        "k_proj");
+        "rotate");
     with_config("\"num_hidden_layers\": 1", "\"num_hidden_layers\": 2", MOE_ENOENT,
         "model.layers.1.input_layernorm.weight");
     with_config("\"num_hidden_layers\": 1", "\"num_hidden_layers\": 5000", MOE_EFORMAT,
         "num_hidden_layers: 5000");
     with_config("\"num_local_experts\": 3", "\"num_local_experts\": 4", MOE_EFORMAT, "gate");
     with_config("\"num_local_experts\": 3", "\"num_local_experts\": 0", MOE_EFORMAT,
-        "layer 0 has no experts");
+        "no experts");
     with_config("\"rope_theta\": 1e4", "\"hidden_act\": \"gelu\"", MOE_EUNSUP, "\"gelu\"");
     with_config("\"rope_theta\": 1e4", "\"sliding_window\": \"no\"", MOE_EFORMAT,
         "sliding_window");

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the loading of a layer's experts. What a matrix becomes on the device is
+ * weights.c's.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/engine/bank.h"
+#include "common/engine/weights.h"
+#include "common/formats/naming.h"
+
+/* One layer: what its experts are stored as, and packing them on all threads. */
+struct bank {
+    struct moe_model *m;
+    size_t layer;
+    struct moe_expert *experts;
+    struct moe_qmat (*q)[3];        /* [experts] gate, up, down */
+    bool *packed;                   /* [experts] */
+    size_t bytes;                   /* of the records so far */
+    struct moe_err failed;          /* of any job */
+};
+
+/* ---- Packing ---------------------------------------------------------------------- */
+
+static void
+pack_expert(void *ctx, size_t x, int worker)
+{
+    struct bank *p = ctx;
+    const struct moe_qmat *q = p->q[x];
+    struct moe_err e;
+
+    (void)worker;
+    if (!p->packed[x])
+        return;
+    if (moe_weights_pack(p->m, &p->experts[x].gate, &q[0], &q[1], &e) != 0 ||
+        moe_weights_pack(p->m, &p->experts[x].down, &q[2], NULL, &e) != 0)
+        __atomic_store_n(&p->failed.code, MOE_ENOMEM, __ATOMIC_RELAXED);
+}
+
+/*
+ * A place for expert x among the layer's records, laid out as moe-packed(5) has
+ * them but without a checksum; *done is false when its encoding is another.
+ * Kernels have no bias there, and one way to join gate and up.
+ */
+static int
+place_expert(struct bank *p, size_t x, bool *done, struct moe_err *e)
+{
+    const struct moe_qmat *q = p->q[x];
+    struct moe_expert *to = &p->experts[x];
+    struct moe_packed_expert record;
+    struct moe_packed gate, up, down;
+    int rc;
+
+    *done = p->m->family->act != MOE_ACT_CLAMPED && !p->m->hp.expert_bias &&
+        moe_weights_packable(&q[0], &gate) && moe_weights_packable(&q[1], &up) &&
+        moe_weights_packable(&q[2], &down) && gate.group == up.group &&
+        gate.scale_dtype == up.scale_dtype && gate.scale_dtype == down.scale_dtype;
+    if (!*done)
+        return 0;
+    if ((rc = moe_packed_expert_layout(&gate, &down, &record, e)) != 0)
+        return rc;
+    to->gate = moe_weights_packed(&gate, true, NULL, p->bytes);
+    to->down = moe_weights_packed(&down, false, NULL, p->bytes + record.down_at);
+    p->bytes += record.bytes;
+    return 0;
+}
+
+/* One piece of memory for all records of the layer: large enough for huge pages. */
+static int
+pack_all(struct bank *p, struct moe_pool *pool, struct moe_err *e)
+{
+    struct moe_mem *mem;
+    int rc;
+
+    if (p->bytes == 0)
+        return 0;
+    if ((rc = moe_weights_alloc(p->m, p->bytes, &mem, e)) != 0)
+        return rc;
+    for (size_t x = 0; x < p->m->hp.experts; x++) {
+        if (p->packed[x])
+            p->experts[x].gate.data.mem = p->experts[x].down.data.mem = mem;
+    }
+    if (pool != NULL)
+        moe_pool_run(pool, p->m->hp.experts, pack_expert, p);
+    for (size_t x = 0; x < p->m->hp.experts && pool == NULL; x++)
+        pack_expert(p, x, 0);
+    return p->failed.code == 0 ? 0 : moe_err_set(e, MOE_ENOMEM, "experts: out of memory");
+}
+
+/* ---- Experts under names of their own ------------------------------------------------ */
+
+static int
+load_single(struct bank *p, size_t x, struct moe_err *e)
+{
+    const struct moe_hparams *h = &p->m->hp;
+    struct moe_expert *to = &p->experts[x];
+    struct moe_qmat *q = p->q[x];
+    const struct {
+        enum moe_weight w;
+        size_t rows, cols;
+        struct moe_matrix *out;
+    } list[3] = {
+        { MOE_W_EXPERT_GATE, h->expert_inter, h->hidden, &to->gate },
+        { MOE_W_EXPERT_UP, h->expert_inter, h->hidden, &to->up },
+        { MOE_W_EXPERT_DOWN, h->hidden, h->expert_inter, &to->down },
+    };
+    int rc;
+
+    for (int i = 0; i < 3; i++) {
+        struct moe_weights_at at = { p->m, list[i].w, p->layer, x };
+
+        if ((rc = moe_weights_qmat(at, -1, list[i].rows, list[i].cols, &q[i], e)) != 0)
+            return rc;
+    }
+    if ((rc = place_expert(p, x, &p->packed[x], e)) != 0 || p->packed[x])
+        return rc;
+    for (int i = 0; i < 3; i++) {
+        struct moe_weights_at at = { p->m, list[i].w, p->layer, x };
+
+        if ((rc = moe_weights_stored(p->m, &q[i], list[i].out, e)) != 0)
+            return rc;
+        if (h->expert_bias && (rc = moe_weights_vector(at, ".bias", list[i].rows,
+            &list[i].out->bias, e)) != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* ---- Stacks ---------------------------------------------------------------------------- */
+
+/* How a stack lies: by the name it has and the family's way with it. */
+static struct moe_naming
+layout_of(const struct bank *p, enum moe_weight w)
+{
+    char name[MOE_FAMILY_MAX_NAME];
+    struct moe_naming n;
+
+    (void)moe_family_tensor(p->m->family, w, p->layer, 0, "", name);
+    if (!moe_naming_parse(p->m->family->name, (int64_t)p->m->hp.n_layers, name, &n))
+        (void)moe_naming_parse(p->m->family->name, (int64_t)p->m->hp.n_layers,
+            moe_family_tensor(p->m->family, w, p->layer, 0, ".weight", name), &n);
+    return n;
+}
+
+/*
+ * Rows first, first + step ... of q, of which there are `rows`, as a matrix
+ * [rows][cols] of its own memory; transposed: q is [cols][all rows].
+ */
+static int
+pick_plain(struct bank *p, const struct moe_qmat *q, bool transposed, size_t first, size_t step,
+    struct moe_qmat *out, struct moe_err *e)
+{
+    size_t size = moe_dtype_bits(q->dtype) / 8, ld = q->cols;
+    const unsigned char *from = q->data;
+    unsigned char *to;
+    void *held;
+    int rc = moe_weights_hold(p->m, out->rows * out->cols * size, &held, e);
+
+    if (rc != 0)
+        return rc;
+    to = held;
+    for (size_t r = 0; r < out->rows; r++) {
+        size_t row = first + r * step;
+
+        for (size_t c = 0; c < out->cols; c++, to += size)
+            memcpy(to, from + (transposed ? c * ld + row : row * ld + c) * size, size);
+    }
+    out->data = held;
+    out->data_len = out->rows * out->cols * size;
+    return 0;
+}
+
+/* The same of MXFP4: 16 bytes and a scale for 32 columns. */
+static int
+pick_mx(struct bank *p, const struct moe_qmat *q, size_t first, size_t step,
+    struct moe_qmat *out, struct moe_err *e)
+{
+    size_t codes = q->cols / 2, scales = q->cols / 32;
+    void *data, *scale;
+    int rc;
+
+    if ((rc = moe_weights_hold(p->m, out->rows * codes, &data, e)) != 0 ||
+        (rc = moe_weights_hold(p->m, out->rows * scales, &scale, e)) != 0)
+        return rc;
+    for (size_t r = 0; r < out->rows; r++) {
+        size_t row = first + r * step;
+
+        memcpy((char *)data + r * codes, (const char *)q->data + row * codes, codes);
+        memcpy((char *)scale + r * scales, (const char *)q->scale + row * scales, scales);
+    }
+    out->data = data;
+    out->scale = scale;
+    out->data_len = out->rows * codes;
+    out->scale_len = out->rows * scales;
+    return 0;
+}
+
+static int
+pick(struct bank *p, const struct moe_qmat *q, bool transposed, size_t first, size_t step,
+    size_t rows, size_t cols, struct moe_qmat *out, struct moe_err *e)
+{
+    *out = *q;
+    out->rows = rows;
+    out->cols = cols;
+    if (q->enc == MOE_ENC_PLAIN)
+        return pick_plain(p, q, transposed, first, step, out, e);
+    if (q->enc == MOE_ENC_OSS_MXFP4 && !transposed)
+        return pick_mx(p, q, first, step, out, e);
+    return moe_err_set(e, MOE_EUNSUP, "%s: layer %zu: stacked experts of encoding %s",
+        moe_source_path(p->m->source), p->layer, moe_qmat_enc_name(q->enc));
+}
+
+/* Rows [first, first + rows) of numbers [experts][width] as a vector on the device, by steps. */
+static int
+stack_bias(struct bank *p, enum moe_weight w, size_t x, size_t width, size_t first, size_t step,
+    struct moe_matrix *to, struct moe_err *e)
+{
+    char name[MOE_FAMILY_MAX_NAME];
+    struct moe_source *s = p->m->source;
+    size_t i = moe_source_find(s, moe_family_tensor(p->m->family, w, p->layer, x, "_bias", name));
+    const struct moe_tensor *t;
+    const void *all;
+    float *v;
+    int rc;
+
+    if (i == SIZE_MAX)
+        return moe_err_set(e, MOE_ENOENT, "%s: %s: the tensor is missing", moe_source_path(s),
+            name);
+    t = moe_source_at(s, i);
+    if (t->rank != 2 || t->shape[0] != p->m->hp.experts || t->shape[1] != width ||
+        !moe_dtype_is_float(t->dtype) || moe_dtype_bits(t->dtype) < 16)
+        return moe_err_set(e, MOE_EFORMAT, "%s: %s: not numbers [%zu, %zu]", moe_source_path(s),
+            name, p->m->hp.experts, width);
+    if ((rc = moe_source_map(s, i, &all, e)) != 0)
+        return rc;
+    if ((v = malloc((width + 1) * sizeof(*v))) == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "%s: out of memory", name);
+    moe_dtype_to_f32(t->dtype, (const char *)all + x * width * (moe_dtype_bits(t->dtype) / 8),
+        width, v);
+    for (size_t r = 0; r < to->rows; r++)
+        v[r] = v[first + r * step];
+    rc = moe_weights_upload(p->m, v, to->rows, &to->bias, e);
+    free(v);
+    return rc;
+}
+
+/* Gate and up of expert x: halves of the stack, or rows that alternate. */
+static int
+load_gate_up(struct bank *p, size_t x, struct moe_err *e)
+{
+    const struct moe_hparams *h = &p->m->hp;
+    struct moe_weights_at at = { p->m, MOE_W_EXPERTS_GATE_UP, p->layer, x };
+    struct moe_expert *to = &p->experts[x];
+    struct moe_naming n = layout_of(p, at.w);
+    size_t inter = h->expert_inter, up, step;
+    struct moe_qmat q, half;
+    bool plain, coded = moe_weights_present(&at, "_blocks");
+    int rc;
+
+    n.transposed = n.transposed && !coded;
+    if ((rc = moe_weights_qmat(at, (int64_t)x, n.transposed ? h->hidden : 2 * inter,
+        n.transposed ? 2 * inter : h->hidden, &q, e)) != 0)
+        return rc;
+    plain = q.enc == MOE_ENC_PLAIN && !n.transposed && !n.interleaved;
+    up = n.interleaved ? 1 : inter;
+    step = n.interleaved ? 2 : 1;
+    if (plain) {
+        if ((rc = moe_weights_stored(p->m, &q, &to->gate, e)) != 0)
+            return rc;
+        to->gate.rows = inter;
+        to->up = to->gate;
+        to->up.data.at = moe_matrix_bytes(&to->gate);
+    } else if ((rc = pick(p, &q, n.transposed, 0, step, inter, h->hidden, &half, e)) != 0 ||
+        (rc = moe_weights_stored(p->m, &half, &to->gate, e)) != 0 ||
+        (rc = pick(p, &q, n.transposed, up, step, inter, h->hidden, &half, e)) != 0 ||
+        (rc = moe_weights_stored(p->m, &half, &to->up, e)) != 0) {
+        return rc;
+    }
+    if (!h->expert_bias)
+        return 0;
+    if ((rc = stack_bias(p, at.w, x, 2 * inter, 0, step, &to->gate, e)) != 0)
+        return rc;
+    return stack_bias(p, at.w, x, 2 * inter, up, step, &to->up, e);
+}
+
+static int
+load_down(struct bank *p, size_t x, struct moe_err *e)
+{
+    const struct moe_hparams *h = &p->m->hp;
+    struct moe_weights_at at = { p->m, MOE_W_EXPERTS_DOWN, p->layer, x };
+    struct moe_expert *to = &p->experts[x];
+    struct moe_naming n = layout_of(p, at.w);
+    struct moe_qmat q, whole;
+    int rc;
+
+    n.transposed = n.transposed && !moe_weights_present(&at, "_blocks");
+    if ((rc = moe_weights_qmat(at, (int64_t)x, n.transposed ? h->expert_inter : h->hidden,
+        n.transposed ? h->hidden : h->expert_inter, &q, e)) != 0)
+        return rc;
+    whole = q;
+    if (n.transposed && (rc = pick(p, &q, true, 0, 1, h->hidden, h->expert_inter, &whole,
+        e)) != 0)
+        return rc;
+    if ((rc = moe_weights_stored(p->m, &whole, &to->down, e)) != 0 || !h->expert_bias)
+        return rc;
+    return stack_bias(p, at.w, x, h->hidden, 0, 1, &to->down, e);
+}
+
+/* Whether the layer's experts are stacks; they may be the only form the family has. */
+static bool
+is_stacked(const struct bank *p)
+{
+    struct moe_weights_at at = { p->m, MOE_W_EXPERTS_GATE_UP, p->layer, 0 };
+
+    if (p->m->family->weights[at.w] == NULL)
+        return false;
+    return p->m->family->weights[MOE_W_EXPERT_GATE] == NULL || moe_weights_present(&at, "") ||
+        moe_weights_present(&at, ".weight") || moe_weights_present(&at, "_blocks");
+}
+
+int
+moe_bank_load(struct moe_model *m, size_t l, struct moe_pool *pool, struct moe_expert *out,
+    struct moe_err *e)
+{
+    struct bank p = { .m = m, .layer = l, .experts = out };
+    bool stacked = is_stacked(&p);
+    int rc = 0;
+
+    p.q = calloc(m->hp.experts, sizeof(*p.q));
+    p.packed = calloc(m->hp.experts, sizeof(*p.packed));
+    if (p.q == NULL || p.packed == NULL)
+        rc = moe_err_set(e, MOE_ENOMEM, "experts: out of memory");
+    for (size_t x = 0; x < m->hp.experts && rc == 0; x++) {
+        if (!stacked)
+            rc = load_single(&p, x, e);
+        else if ((rc = load_gate_up(&p, x, e)) == 0)
+            rc = load_down(&p, x, e);
+    }
+    if (rc == 0)
+        rc = pack_all(&p, pool, e);
+    free(p.q);
+    free(p.packed);
+    return rc;
+}

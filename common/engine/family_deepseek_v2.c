@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan of DeepSeek-V2 (model_type deepseek_v2; arXiv 2405.04434). */
+#include "common/engine/family.h"
+
+static const struct moe_family_must must[] = {
+    { "moe_layer_freq", "1" },
+    { "scoring_func", "\"softmax\"" },
+    { NULL, NULL },
+};
+
+const struct moe_family moe_family_deepseek_v2 = {
+    .name = "deepseek_v2",
+    .norm_eps = 1e-6,
+    .rope_theta = 1e4,
+    .max_pos = 2048,
+    .weights = {
+        [MOE_W_EMBED] = "model.embed_tokens",
+        [MOE_W_NORM] = "model.norm",
+        [MOE_W_HEAD] = "lm_head",
+        [MOE_W_ATTN_NORM] = "model.layers.{l}.input_layernorm",
+        [MOE_W_Q] = "model.layers.{l}.self_attn.q_proj",
+        [MOE_W_O] = "model.layers.{l}.self_attn.o_proj",
+        [MOE_W_Q_A] = "model.layers.{l}.self_attn.q_a_proj",
+        [MOE_W_Q_A_NORM] = "model.layers.{l}.self_attn.q_a_layernorm",
+        [MOE_W_Q_B] = "model.layers.{l}.self_attn.q_b_proj",
+        [MOE_W_KV_A] = "model.layers.{l}.self_attn.kv_a_proj_with_mqa",
+        [MOE_W_KV_A_NORM] = "model.layers.{l}.self_attn.kv_a_layernorm",
+        [MOE_W_KV_B] = "model.layers.{l}.self_attn.kv_b_proj",
+        [MOE_W_MLP_NORM] = "model.layers.{l}.post_attention_layernorm",
+        [MOE_W_GATE] = "model.layers.{l}.mlp.gate_proj",
+        [MOE_W_UP] = "model.layers.{l}.mlp.up_proj",
+        [MOE_W_DOWN] = "model.layers.{l}.mlp.down_proj",
+        [MOE_W_ROUTER] = "model.layers.{l}.mlp.gate",
+        [MOE_W_EXPERT_GATE] = "model.layers.{l}.mlp.experts.{e}.gate_proj",
+        [MOE_W_EXPERT_UP] = "model.layers.{l}.mlp.experts.{e}.up_proj",
+        [MOE_W_EXPERT_DOWN] = "model.layers.{l}.mlp.experts.{e}.down_proj",
+        [MOE_W_EXPERTS_GATE_UP] = "model.layers.{l}.mlp.experts.gate_up_proj",
+        [MOE_W_EXPERTS_DOWN] = "model.layers.{l}.mlp.experts.down_proj",
+        [MOE_W_SHARED_GATE] = "model.layers.{l}.mlp.shared_experts.gate_proj",
+        [MOE_W_SHARED_UP] = "model.layers.{l}.mlp.shared_experts.up_proj",
+        [MOE_W_SHARED_DOWN] = "model.layers.{l}.mlp.shared_experts.down_proj",
+    },
+    .qkv_bias = { "attention_bias", false },
+    .o_bias = { "attention_bias", false },
+    .mlp_bias = { "mlp_bias", false },
+    .expert_bias = { "mlp_bias", false },
+    .rope_pairs = { NULL, true },
+    .latent = true,
+    .first_dense = { "first_k_dense_replace", 0 },
+    .router = MOE_ROUTER_SOFTMAX,
+    .groups = MOE_GROUPS_MAX,
+    .renorm = { NULL, false },
+    .route_scale = { "routed_scaling_factor", 1 },
+    .must = must,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan of DeepSeek-V3 and R1 (model_type deepseek_v3; arXiv 2412.19437). */
+#include "common/engine/family.h"
+
+static const struct moe_family_must must[] = {
+    { "moe_layer_freq", "1" },
+    { "scoring_func", "\"sigmoid\"" },
+    { "topk_method", "\"noaux_tc\"" },
+    { NULL, NULL },
+};
+
+const struct moe_family moe_family_deepseek_v3 = {
+    .name = "deepseek_v3",
+    .norm_eps = 1e-6,
+    .rope_theta = 1e4,
+    .max_pos = 4096,
+    .weights = {
+        [MOE_W_EMBED] = "model.embed_tokens",
+        [MOE_W_NORM] = "model.norm",
+        [MOE_W_HEAD] = "lm_head",
+        [MOE_W_ATTN_NORM] = "model.layers.{l}.input_layernorm",
+        [MOE_W_Q] = "model.layers.{l}.self_attn.q_proj",
+        [MOE_W_O] = "model.layers.{l}.self_attn.o_proj",
+        [MOE_W_Q_A] = "model.layers.{l}.self_attn.q_a_proj",
+        [MOE_W_Q_A_NORM] = "model.layers.{l}.self_attn.q_a_layernorm",
+        [MOE_W_Q_B] = "model.layers.{l}.self_attn.q_b_proj",
+        [MOE_W_KV_A] = "model.layers.{l}.self_attn.kv_a_proj_with_mqa",
+        [MOE_W_KV_A_NORM] = "model.layers.{l}.self_attn.kv_a_layernorm",
+        [MOE_W_KV_B] = "model.layers.{l}.self_attn.kv_b_proj",
+        [MOE_W_MLP_NORM] = "model.layers.{l}.post_attention_layernorm",
+        [MOE_W_GATE] = "model.layers.{l}.mlp.gate_proj",
+        [MOE_W_UP] = "model.layers.{l}.mlp.up_proj",
+        [MOE_W_DOWN] = "model.layers.{l}.mlp.down_proj",
+        [MOE_W_ROUTER] = "model.layers.{l}.mlp.gate",
+        [MOE_W_ROUTER_BIAS] = "model.layers.{l}.mlp.gate.e_score_correction_bias",
+        [MOE_W_EXPERT_GATE] = "model.layers.{l}.mlp.experts.{e}.gate_proj",
+        [MOE_W_EXPERT_UP] = "model.layers.{l}.mlp.experts.{e}.up_proj",
+        [MOE_W_EXPERT_DOWN] = "model.layers.{l}.mlp.experts.{e}.down_proj",
+        [MOE_W_EXPERTS_GATE_UP] = "model.layers.{l}.mlp.experts.gate_up_proj",
+        [MOE_W_EXPERTS_DOWN] = "model.layers.{l}.mlp.experts.down_proj",
+        [MOE_W_SHARED_GATE] = "model.layers.{l}.mlp.shared_experts.gate_proj",
+        [MOE_W_SHARED_UP] = "model.layers.{l}.mlp.shared_experts.up_proj",
+        [MOE_W_SHARED_DOWN] = "model.layers.{l}.mlp.shared_experts.down_proj",
+    },
+    .qkv_bias = { "attention_bias", false },
+    .o_bias = { "attention_bias", false },
+    .rope_pairs = { "rope_interleave", true },
+    .latent = true,
+    .first_dense = { "first_k_dense_replace", 3 },
+    .router = MOE_ROUTER_SIGMOID,
+    .groups = MOE_GROUPS_TOP_2,
+    .renorm = { "norm_topk_prob", true },
+    .renorm_add = 1e-20,
+    .route_scale = { "routed_scaling_factor", 2.5 },
+    .must = must,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan of Qwen2-MoE (model_type qwen2_moe; arXiv 2407.10671). */
+#include "common/engine/family.h"
+
+const struct moe_family moe_family_qwen2_moe = {
+    .name = "qwen2_moe",
+    .norm_eps = 1e-6,
+    .rope_theta = 1e4,
+    .max_pos = 32768,
+    .weights = {
+        [MOE_W_EMBED] = "model.embed_tokens",
+        [MOE_W_NORM] = "model.norm",
+        [MOE_W_HEAD] = "lm_head",
+        [MOE_W_ATTN_NORM] = "model.layers.{l}.input_layernorm",
+        [MOE_W_Q] = "model.layers.{l}.self_attn.q_proj",
+        [MOE_W_K] = "model.layers.{l}.self_attn.k_proj",
+        [MOE_W_V] = "model.layers.{l}.self_attn.v_proj",
+        [MOE_W_O] = "model.layers.{l}.self_attn.o_proj",
+        [MOE_W_MLP_NORM] = "model.layers.{l}.post_attention_layernorm",
+        [MOE_W_GATE] = "model.layers.{l}.mlp.gate_proj",
+        [MOE_W_UP] = "model.layers.{l}.mlp.up_proj",
+        [MOE_W_DOWN] = "model.layers.{l}.mlp.down_proj",
+        [MOE_W_ROUTER] = "model.layers.{l}.mlp.gate",
+        [MOE_W_EXPERT_GATE] = "model.layers.{l}.mlp.experts.{e}.gate_proj",
+        [MOE_W_EXPERT_UP] = "model.layers.{l}.mlp.experts.{e}.up_proj",
+        [MOE_W_EXPERT_DOWN] = "model.layers.{l}.mlp.experts.{e}.down_proj",
+        [MOE_W_EXPERTS_GATE_UP] = "model.layers.{l}.mlp.experts.gate_up_proj",
+        [MOE_W_EXPERTS_DOWN] = "model.layers.{l}.mlp.experts.down_proj",
+        [MOE_W_SHARED_GATE] = "model.layers.{l}.mlp.shared_expert.gate_proj",
+        [MOE_W_SHARED_UP] = "model.layers.{l}.mlp.shared_expert.up_proj",
+        [MOE_W_SHARED_DOWN] = "model.layers.{l}.mlp.shared_expert.down_proj",
+        [MOE_W_SHARED_MIX] = "model.layers.{l}.mlp.shared_expert_gate",
+    },
+    .qkv_bias = { "qkv_bias", true },
+    .o_bias = { NULL, false },
+    .window = { "use_sliding_window", false },
+    .window_layers = MOE_WINDOW_FROM_MAX,
+    .only_dense_key = "mlp_only_layers",
+    .step_key = "decoder_sparse_step",
+    .router = MOE_ROUTER_SOFTMAX,
+    .renorm = { "norm_topk_prob", false },
+};

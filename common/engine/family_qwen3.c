@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan of Qwen3 (model_type qwen3; arXiv 2505.09388), dense. */
+#include "common/engine/family.h"
+
+const struct moe_family moe_family_qwen3 = {
+    .name = "qwen3",
+    .norm_eps = 1e-6,
+    .rope_theta = 1e4,
+    .max_pos = 32768,
+    .weights = {
+        [MOE_W_EMBED] = "model.embed_tokens",
+        [MOE_W_NORM] = "model.norm",
+        [MOE_W_HEAD] = "lm_head",
+        [MOE_W_ATTN_NORM] = "model.layers.{l}.input_layernorm",
+        [MOE_W_Q] = "model.layers.{l}.self_attn.q_proj",
+        [MOE_W_K] = "model.layers.{l}.self_attn.k_proj",
+        [MOE_W_V] = "model.layers.{l}.self_attn.v_proj",
+        [MOE_W_O] = "model.layers.{l}.self_attn.o_proj",
+        [MOE_W_Q_NORM] = "model.layers.{l}.self_attn.q_norm",
+        [MOE_W_K_NORM] = "model.layers.{l}.self_attn.k_norm",
+        [MOE_W_MLP_NORM] = "model.layers.{l}.post_attention_layernorm",
+        [MOE_W_GATE] = "model.layers.{l}.mlp.gate_proj",
+        [MOE_W_UP] = "model.layers.{l}.mlp.up_proj",
+        [MOE_W_DOWN] = "model.layers.{l}.mlp.down_proj",
+    },
+    .qkv_bias = { "attention_bias", false },
+    .o_bias = { "attention_bias", false },
+    .qk_norm = MOE_QK_NORM_HEAD,
+    .window = { "use_sliding_window", false },
+    .window_layers = MOE_WINDOW_FROM_MAX,
+};

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# One result: logits of three families do not hang on threads, the cut of a prompt into steps or
+# the instruction set, in both arithmetics, of plain weights and of INT4 ones.
+. "$T/tap.sh"
+. "$T/models.sh"
+serve=$B/moe-serve
+for m in deepseek_v3 gpt_oss qwen3_moe; do
+    p=$(model $m) || exit 1
+    "$B/tests/tools/golden_logits" prompts "$T/data/models/$m/golden.json" >prompts
+    cp -r "$p" plain.$m
+    "$B/moe-quant" -q "$p" int4.$m 2>err || rm -rf int4.$m
+    for w in plain int4; do
+        [ -d $w.$m ] || continue
+        for a in f32 fast; do
+            "$serve" --logits --arith $a -j1 -b 512 $w.$m <prompts >want
+            n=0 bad=0
+            for j in 1 2 3 5; do
+                for b in 1 2 7 32 200; do
+                    n=$((n + 1))
+                    "$serve" --logits --arith $a -j$j -b$b $w.$m <prompts | cmp -s - want ||
+                        { bad=$((bad + 1)); echo "# -j$j -b$b differs"; }
+                done
+            done
+            for cpu in ref avx2 avx512; do
+                n=$((n + 1))
+                MOE_CPU=$cpu "$serve" --logits --arith $a $w.$m <prompts | cmp -s - want ||
+                    { bad=$((bad + 1)); echo "# MOE_CPU=$cpu differs"; }
+            done
+            is "$m, $w, $a: $n ways, the same bytes" $bad 0
+        done
+    done
+    rm -rf plain.$m int4.$m
+done
+tap_end
