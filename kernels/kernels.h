@@ -171,6 +171,26 @@ struct moe_kernels {
     void (*err_f32)(double s[3], const float *x, const float *y, size_t n);
 
     /*
+     * Grids with a given scale (not 0, finite; x finite). range_f32: mm = the
+     * smallest and largest of x and 0; returns how many are NaN or infinite
+     * (mm then means nothing). codes_int: q = clamp(x / scale + zero, lo, hi)
+     * to nearest even, lo >= -128, hi <= 127 whole. codes_e2m1: a code a byte,
+     * sign << 3 | index, ties to the even index, a negative value that becomes
+     * 0 keeps its sign.
+     */
+    size_t (*range_f32)(float mm[2], const float *x, size_t n);
+    void (*codes_int)(int8_t *q, const float *x, size_t n, float scale, float zero, float lo,
+        float hi);
+    void (*codes_e2m1)(uint8_t *q, const float *x, size_t n, float scale);
+
+    /*
+     * The error a scale would give: sum of h (x - q scale)^2 in 16 lanes of
+     * float, q from x * (1 / scale); h NULL: all 1. For searches.
+     */
+    float (*err_int)(const float *x, const float *h, size_t n, float scale, float lo, float hi);
+    float (*err_e2m1)(const float *x, const float *h, size_t n, float scale);
+
+    /*
      * SHA-256 compression (FIPS 180-4, section 6.2.2) over `blocks` 64-byte
      * blocks of one stream, and of two independent streams of equal length
      * interleaved. NULL when the processor has no SHA extensions: OpenSSL's

@@ -19,6 +19,7 @@ extern const struct ck_check check_convert;
 extern const struct ck_check check_crc32c;
 extern const struct ck_check check_dot;
 extern const struct ck_check check_errsum;
+extern const struct ck_check check_grid;
 extern const struct ck_check check_gemm;
 extern const struct ck_check check_gemm_i4;
 extern const struct ck_check check_groupq;
@@ -37,6 +38,7 @@ static const struct ck_check *const checks[] = {
     &check_crc32c,
     &check_dot,
     &check_errsum,
+    &check_grid,
     &check_gemm,
     &check_gemm_i4,
     &check_groupq,
