@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * moe-quant: quantise the routed experts of a model. Owns the command line and
- * the order of things: plan, open the outputs, run, commit.
+ * moe-quant: quantise the matrices of a model. Owns the command line and the
+ * order of things: plan, open the outputs, run, commit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,23 +10,45 @@
 #include "cmd/moe-quant/quant_plan.h"
 #include "cmd/moe-quant/quant_report.h"
 #include "cmd/moe-quant/quant_run.h"
+#include "cmd/moe-quant/quant_table.h"
 #include "common/base/num.h"
 #include "common/base/opt.h"
 #include "common/base/tool.h"
 
 #define MAX_AUX ((size_t)64 << 20)      /* bytes of a file beside the weights */
+#define FORMATS "int4|int8|int8-w8a8|fp8|fp8-tensor|fp8-block|fp8-deepseek|mxfp4|mxfp8|nvfp4"
 
-enum { FORMAT = 1, GROUP, DRY, REPORT, THREADS, FORCE, JSON, QUIET };
+enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, NAN_IS, DEQUANT, DRY, REPORT,
+    GATE, THREADS, FORCE, JSON, QUIET };
 
 static const struct moe_opt rows[] = {
-    { FORMAT, 'f', "format", MOE_OPT_CHOICE, "FORMAT", "int4 (default) or int8", "int4|int8",
-        false, false },
+    { FORMAT, 'f', "format", MOE_OPT_CHOICE, "FORMAT", "format of routed experts; default int4",
+        FORMATS, false, false },
     { GROUP, 'g', "group", MOE_OPT_CHOICE, "N",
-        "columns that share a scale; default 128, or what divides", "32|64|128", false, false },
+        "columns that share a scale; default 128, or what divides", "32|64|128|channel", false,
+        false },
+    { ASYM, 0, "asym", MOE_OPT_NONE, NULL, "integers with zero points", NULL, false, false },
+    { SHARED, 0, "shared", MOE_OPT_CHOICE, "FORMAT",
+        "format of shared experts; default int8 beside 4-bit formats", "keep|" FORMATS, false,
+        false },
+    { POLICY, 0, "policy", MOE_OPT_FILE, "FILE", "rules in YAML: which matrix gets which format",
+        NULL, false, false },
+    { ROUTER, 0, "force-router", MOE_OPT_NONE, NULL,
+        "let a rule quantise routers, norms and gates", NULL, false, false },
+    { SEARCH, 0, "search", MOE_OPT_CHOICE, "HOW", "look for better scales; default rtn",
+        "rtn|mse|wide", false, false },
+    { SIGN, 0, "scale-sign", MOE_OPT_CHOICE, "SIGN", "signs of scales in a search; default pos",
+        "pos|both", false, false },
+    { NAN_IS, 0, "nan", MOE_OPT_CHOICE, "WHAT", "values that are no numbers; default stop",
+        "stop|zero", false, false },
+    { DEQUANT, 0, "dequant", MOE_OPT_NONE, NULL, "the other way: write a quantised model in BF16",
+        NULL, true, false },
     { DRY, 'n', "dry-run", MOE_OPT_NONE, NULL, "print the plan and exact sizes; write nothing",
         NULL, false, false },
     { REPORT, 0, "report", MOE_OPT_FILE, "FILE", "measure the errors; one JSON line a tensor",
         NULL, false, false },
+    { GATE, 0, "gate", MOE_OPT_WORD, "sqnr=DB",
+        "write no model when a matrix has a lower ratio of signal to error", NULL, false, false },
     { THREADS, 'j', "threads", MOE_OPT_WORD, "N", "threads; default: the processors", NULL, false,
         false },
     { FORCE, 0, "force", MOE_OPT_NONE, NULL, "replace what is there", NULL, false, false },
@@ -37,37 +59,62 @@ static const struct moe_opt rows[] = {
 };
 
 static const char *const usage[] = {
-    "[-f FORMAT] [-g N] [-j N] [--force] [--report FILE] SRC DST",
-    "-n [--json] [-f FORMAT] [-g N] SRC DST",
+    "[-f FORMAT] [-g N] [--policy FILE] [--search HOW] [--report FILE] [OPTIONS] SRC DST",
+    "-n [--json] [OPTIONS] SRC DST",
+    "--dequant [-j N] [--force] SRC DST",
     NULL
 };
 
 static const struct moe_opt_cmd command = {
-    "moe-quant", usage, "Quantise the routed experts of a Mixture-of-Experts model.", rows, NULL
+    "moe-quant", usage, "Quantise the matrices of a Mixture-of-Experts model.", rows, NULL
 };
 
 struct args {
-    struct quant_plan_options opt;
-    bool dry, force, json, quiet;
-    const char *report;
+    struct quant_plan_options plan;
+    bool dry, force, json, quiet, dequant;
+    const char *report, *format, *shared;
+    double gate;                /* 0 = none */
     int threads;
 };
+
+static int
+gate(struct args *a, const char *arg, struct moe_err *e)
+{
+    if (strncmp(arg, "sqnr=", 5) != 0)
+        return moe_err_set(e, MOE_EUSAGE, "--gate: sqnr=DB is wanted, not %s", arg);
+    return moe_num_real(arg + 5, 0.001, 1000, "gate", &a->gate, e);
+}
 
 static int
 option(void *ctx, int id, const char *arg, struct moe_err *e)
 {
     struct args *a = ctx;
+    struct quant_policy_options *o = &a->plan.policy;
     int64_t n;
     int rc = 0;
 
     switch (id) {
-    case FORMAT: a->opt.bits = strcmp(arg, "int4") == 0 ? 4 : 8; break;
+    case FORMAT: a->format = arg; break;
     case GROUP:
-        if ((rc = moe_num_int(arg, 32, 128, "group", &n, e)) == 0)
-            a->opt.group = (uint64_t)n;
+        if (strcmp(arg, "channel") == 0)
+            o->group = 0;
+        else if ((rc = moe_num_int(arg, 32, 128, "group", &n, e)) == 0)
+            o->group = (uint64_t)n;
         break;
+    case ASYM: o->asym = true; break;
+    case SHARED: a->shared = arg; break;
+    case POLICY: a->plan.policy_file = arg; break;
+    case ROUTER: o->force_router = true; break;
+    case SEARCH:
+        o->search = arg[0] == 'r' ? QUANT_SEARCH_RTN : arg[0] == 'm' ? QUANT_SEARCH_MSE :
+            QUANT_SEARCH_WIDE;
+        break;
+    case SIGN: o->both = strcmp(arg, "both") == 0; break;
+    case NAN_IS: a->plan.nan_zero = strcmp(arg, "zero") == 0; break;
+    case DEQUANT: a->dequant = true; break;
     case DRY: a->dry = true; break;
     case REPORT: a->report = arg; break;
+    case GATE: rc = gate(a, arg, e); break;
     case THREADS:
         if ((rc = moe_num_int(arg, 1, MOE_POOL_MAX, "threads", &n, e)) == 0)
             a->threads = (int)n;
@@ -79,12 +126,39 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
     return rc;
 }
 
+/* What the options say together. */
+static int
+settle(struct args *a, struct moe_err *e)
+{
+    struct quant_policy_options *o = &a->plan.policy;
+    bool chosen = a->format != NULL || o->group != QUANT_POLICY_AUTO || o->asym;
+
+    if (a->dequant) {
+        a->plan.plain = true;
+        if (chosen || a->shared != NULL || a->plan.policy_file != NULL)
+            return moe_err_set(e, MOE_EUSAGE, "--dequant chooses no formats");
+        return 0;
+    }
+    o->format = quant_scheme_find(a->format != NULL ? a->format : "int4");
+    o->shared = o->format->bits == 4 ? quant_scheme_find("int8") : o->format;
+    if (o->format->scale == QUANT_SCALE_F32)
+        o->rest = NULL;
+    if (a->shared != NULL)
+        o->shared = strcmp(a->shared, "keep") == 0 ? NULL : quant_scheme_find(a->shared);
+    if (o->asym && !quant_scheme_can_asym(o->format))
+        return moe_err_set(e, MOE_EUSAGE, "%s has no zero points", o->format->name);
+    if (o->group != QUANT_POLICY_AUTO && !quant_scheme_grouped(o->format) &&
+        a->plan.policy_file == NULL)
+        return moe_err_set(e, MOE_EUSAGE, "%s has no group to choose", o->format->name);
+    return 0;
+}
+
 static int
 dry_run(struct moe_source *s, const struct quant_plan *p, const char *dst, bool json,
     struct moe_err *e)
 {
     struct moe_buf b = MOE_BUF_INIT;
-    int rc = quant_report_plan(&b, s, p, dst, json, e);
+    int rc = quant_table_plan(&b, s, p, dst, json, e);
 
     if (rc == 0)
         (void)fwrite(b.p, 1, b.len, stdout);    /* moe_tool_end() checks stdout */
@@ -115,7 +189,7 @@ copy_aux(struct moe_source *s, const struct quant_plan *p, struct moe_sink *sink
 }
 
 static void
-tell(const struct quant_plan *p)
+tell(struct moe_source *s, const struct quant_plan *p)
 {
     char in[32], out[32];
     uint64_t a = 0, b = 0;
@@ -123,51 +197,72 @@ tell(const struct quant_plan *p)
 
     for (size_t i = 0; i < p->n; i++) {
         a += p->items[i].len;
-        b += quant_plan_bytes(p, &p->items[i]);
-        n += p->items[i].quantised;
+        b += quant_plan_bytes(&p->items[i]);
+        n += quant_plan_quantised(&p->items[i]);
     }
-    moe_tool_warn("%zu matrices quantised to INT%d, %zu tensors kept: %s -> %s", n, p->opt.bits,
-        p->n - n, moe_num_human(in, sizeof(in), a), moe_num_human(out, sizeof(out), b));
+    if (p->odd_names)
+        moe_tool_warn("warning: no released loader takes single experts of this family");
+    moe_tool_warn("%zu matrices quantised; of %zu tensors %zu written anew, %zu copied, %zu"
+        " dropped: %s -> %s", n, moe_source_n(s), quant_plan_count(p, s, QUANT_USE_WRITTEN),
+        quant_plan_count(p, s, QUANT_USE_COPIED), quant_plan_count(p, s, QUANT_USE_DROPPED),
+        moe_num_human(in, sizeof(in), a), moe_num_human(out, sizeof(out), b));
+}
+
+/* 1 and a line on stderr when a matrix is worse than the gate. */
+static int
+pass_gate(const struct args *a, const struct quant_report *r)
+{
+    const char *name;
+
+    if (a->gate == 0 || quant_report_worst(r, &name) >= a->gate)
+        return 0;
+    moe_tool_warn("gate: %s has %.2f dB, under %g: no model is written", name,
+        quant_report_worst(r, &name), a->gate);
+    return 1;
 }
 
 static int
-write_model(struct moe_source *s, const struct quant_plan *p, const struct args *a,
-    const char *dst, struct moe_err *e)
+write_model(struct moe_source *s, struct quant_plan *p, const struct args *a, const char *dst,
+    struct moe_err *e)
 {
     struct quant_run_options opt = { .pool = NULL };
     struct moe_progress progress;
     struct moe_sink *sink = NULL;
-    int rc;
+    int rc, no = 0;
 
     moe_progress_start(&progress, "quantising", moe_source_bytes(s), a->quiet);
     opt.progress = &progress;
     if ((rc = moe_pool_new(a->threads, &opt.pool, e)) != 0 ||
         (rc = moe_sink_open(dst, a->force, &p->sink, &sink, e)) != 0)
         goto out;
-    if (a->report != NULL && (rc = moe_out_open(a->report, a->force, 0, &opt.report, e)) != 0)
+    if ((a->report != NULL || a->gate > 0) &&
+        (rc = quant_report_open(a->report, a->force, &opt.report, e)) != 0)
         goto out;
     if ((rc = quant_run(s, p, sink, &opt, e)) != 0 || (rc = copy_aux(s, p, sink, e)) != 0)
         goto out;
-    rc = moe_sink_commit(sink, e);
-    sink = NULL;
+    no = opt.report != NULL ? pass_gate(a, opt.report) : 0;
+    if (no == 0) {
+        rc = moe_sink_commit(sink, e);
+        sink = NULL;
+    }
     if (rc == 0 && opt.report != NULL) {
-        rc = moe_out_commit(opt.report, e);
+        rc = quant_report_close(opt.report, s, p, e);
         opt.report = NULL;
     }
 out:
     moe_progress_end(&progress);
     moe_sink_abort(sink);
-    moe_out_abort(opt.report);
+    quant_report_abort(opt.report);
     moe_pool_free(opt.pool);
-    if (rc == 0 && !a->quiet)
-        tell(p);
-    return rc;
+    if (rc == 0 && no == 0 && !a->quiet)
+        tell(s, p);
+    return rc != 0 ? rc : no;
 }
 
 static int
 run(int argc, char **argv, struct moe_err *e)
 {
-    struct args a = { .opt = { 4, 0 } };
+    struct args a = { .plan.policy.group = QUANT_POLICY_AUTO };
     struct quant_plan plan = { .n = 0 };
     struct moe_source *s = NULL;
     const char *src, *dst;
@@ -181,12 +276,16 @@ run(int argc, char **argv, struct moe_err *e)
             argc - first);
     if (a.json && !a.dry)
         return moe_err_set(e, MOE_EUSAGE, "--json goes with -n; see --report");
+    if ((rc = settle(&a, e)) != 0)
+        return rc;
     src = argv[first];
     dst = argv[first + 1];
     if (a.report != NULL && strcmp(a.report, "-") == 0 && strcmp(dst, "-") == 0)
         return moe_err_set(e, MOE_EUSAGE, "model and report cannot both go to stdout");
+    if (a.gate > 0 && strcmp(dst, "-") == 0)
+        return moe_err_set(e, MOE_EUSAGE, "--gate cannot hold back what went to stdout");
     if ((rc = moe_source_open(src, &s, e)) == 0 &&
-        (rc = quant_plan_make(s, dst, a.opt, &plan, e)) == 0)
+        (rc = quant_plan_make(s, dst, &a.plan, &plan, e)) == 0)
         rc = a.dry ? dry_run(s, &plan, dst, a.json, e) : write_model(s, &plan, &a, dst, e);
     quant_plan_free(&plan);
     moe_source_close(s);

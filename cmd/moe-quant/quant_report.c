@@ -4,13 +4,22 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/moe-quant/quant_report.h"
-#include "common/base/jsonw.h"
-#include "common/base/num.h"
+#include "common/base/out.h"
 
-struct sum { uint64_t tensors, in, out; };
+struct worst { const struct quant_plan_item *item; double sqnr; };
+
+struct quant_report {
+    struct moe_out *out;
+    struct quant_stats all, role[MOE_ROLE_N];
+    struct worst worst[QUANT_REPORT_WORST]; /* ascending */
+    size_t n_worst;
+};
+
+/* ---- Members ------------------------------------------------------------------ */
 
 static void
 text(struct moe_jsonw *w, const char *key, const char *s)
@@ -33,30 +42,37 @@ real(struct moe_jsonw *w, const char *key, double v)
     moe_jsonw_real(w, v);       /* infinite: null */
 }
 
-static void
-errors(struct moe_jsonw *w, const struct quant_tile_stats *s)
+double
+quant_report_sqnr(const struct quant_stats *s)
 {
-    real(w, "sqnr_db", 10 * log10(s->xx / s->ee));
+    return s->ee > 0 ? 10 * log10(s->xx / s->ee) : INFINITY;
+}
+
+void
+quant_report_errors(struct moe_jsonw *w, const struct quant_stats *s)
+{
+    double both = sqrt(s->xx * s->yy);
+
+    real(w, "sqnr_db", quant_report_sqnr(s));
     real(w, "max_abs_err", s->max_err);
     real(w, "rel_rms", s->xx > 0 ? sqrt(s->ee / s->xx) : 0);
+    real(w, "cosine", both > 0 ? fmin((s->xx + s->yy - s->ee) / 2 / both, 1) : 1);
     number(w, "groups", s->groups);
     number(w, "zero_groups", s->zero_groups);
     number(w, "clipped", s->clipped);
+    number(w, "nan_zeroed", s->nan_zeroed);
     real(w, "scale_min", (double)s->scale_min);
     real(w, "scale_max", (double)s->scale_max);
 }
 
 void
-quant_report_item(struct moe_buf *b, struct moe_source *s, const struct quant_plan *p,
-    const struct quant_plan_item *x, const struct quant_tile_stats *stats)
+quant_report_line(struct moe_buf *b, struct moe_source *s, const struct quant_plan_item *x,
+    const struct quant_stats *stats)
 {
     const struct moe_tensor *t = moe_source_at(s, x->src);
     struct moe_jsonw w = { b, false };
-    char scheme[32] = "kept";
+    char scheme[QUANT_SCHEME_NAME];
 
-    if (x->quantised)
-        (void)snprintf(scheme, sizeof(scheme), "int%d-g%llu", p->opt.bits,
-            (unsigned long long)x->group);
     moe_jsonw_open(&w, '{');
     text(&w, "name", x->name);
     text(&w, "source", t->name);
@@ -65,191 +81,200 @@ quant_report_item(struct moe_buf *b, struct moe_source *s, const struct quant_pl
         number(&w, "layer", (uint64_t)x->layer);
     if (x->expert >= 0)
         number(&w, "expert", (uint64_t)x->expert);
-    text(&w, "scheme", scheme);
-    text(&w, "dtype", moe_dtype_name(x->dtype));
+    text(&w, "scheme", quant_scheme_name(&x->scheme, scheme));
+    text(&w, "dtype", x->scheme.codec == NULL || x->in.m.enc == MOE_ENC_PLAIN ?
+        moe_dtype_name(x->dtype) : moe_qmat_enc_name(x->in.m.enc));
+    if (x->redeal) {
+        moe_jsonw_key(&w, "redealt");
+        moe_jsonw_bool(&w, true);
+    }
     moe_jsonw_key(&w, "shape");
     moe_jsonw_open(&w, '[');
-    for (int i = 0; !x->quantised && i < t->rank; i++)
+    for (int i = 0; x->scheme.codec == NULL && i < t->rank; i++)
         moe_jsonw_uint(&w, t->shape[i]);
-    if (x->quantised) {
+    if (x->scheme.codec != NULL) {
         moe_jsonw_uint(&w, x->rows);
         moe_jsonw_uint(&w, x->cols);
     }
     moe_jsonw_close(&w, ']');
     number(&w, "bytes_in", x->len);
-    number(&w, "bytes_out", quant_plan_bytes(p, x));
+    number(&w, "bytes_out", quant_plan_bytes(x));
     if (stats != NULL)
-        errors(&w, stats);
+        quant_report_errors(&w, stats);
     moe_jsonw_close(&w, '}');
     moe_buf_byte(b, '\n');
 }
 
-static struct sum
-add_up(const struct quant_plan *p, int role, bool quantised, uint64_t group)
+/* ---- Summary ------------------------------------------------------------------ */
+
+static void
+sizes(struct moe_jsonw *w, const struct quant_plan *p, int role)
 {
-    struct sum s = { 0, 0, 0 };
+    uint64_t quantised = 0, kept = 0, in = 0, out = 0;
 
     for (size_t i = 0; i < p->n; i++) {
         const struct quant_plan_item *x = &p->items[i];
 
-        if (x->quantised != quantised || (role >= 0 && (int)x->role != role) ||
-            (group != 0 && x->group != group))
+        if (role >= 0 && (int)x->role != role)
             continue;
-        s.tensors++;
-        s.in += x->len;
-        s.out += quant_plan_bytes(p, x);
+        quantised += quant_plan_quantised(x);
+        kept += !quant_plan_quantised(x);
+        in += x->len;
+        out += quant_plan_bytes(x);
     }
-    return s;
+    number(w, "quantised", quantised);
+    number(w, "kept", kept);
+    number(w, "bytes_in", in);
+    number(w, "bytes_out", out);
+}
+
+static void
+by_role(struct moe_jsonw *w, const struct quant_plan *p, const struct quant_report *r)
+{
+    moe_jsonw_key(w, "roles");
+    moe_jsonw_open(w, '[');
+    for (int i = 0; i < MOE_ROLE_N; i++) {
+        if (r->role[i].values == 0)
+            continue;
+        moe_jsonw_open(w, '{');
+        text(w, "role", moe_naming_role((enum moe_role)i));
+        sizes(w, p, i);
+        quant_report_errors(w, &r->role[i]);
+        moe_jsonw_close(w, '}');
+    }
+    moe_jsonw_close(w, ']');
+    moe_jsonw_key(w, "worst");
+    moe_jsonw_open(w, '[');
+    for (size_t i = 0; i < r->n_worst; i++) {
+        moe_jsonw_open(w, '{');
+        text(w, "name", r->worst[i].item->name);
+        real(w, "sqnr_db", r->worst[i].sqnr);
+        moe_jsonw_close(w, '}');
+    }
+    moe_jsonw_close(w, ']');
 }
 
 void
-quant_report_summary(struct moe_buf *b, const struct quant_plan *p,
-    const struct quant_tile_stats *stats)
+quant_report_summary(struct moe_buf *b, struct moe_source *s, const struct quant_plan *p,
+    const struct quant_report *r)
 {
-    struct sum q = add_up(p, -1, true, 0), k = add_up(p, -1, false, 0);
     struct moe_jsonw w = { b, false };
 
     moe_jsonw_open(&w, '{');
     moe_jsonw_key(&w, "summary");
     moe_jsonw_bool(&w, true);
-    number(&w, "bits", (uint64_t)p->opt.bits);
-    number(&w, "quantised", q.tensors);
-    number(&w, "kept", k.tensors);
-    number(&w, "bytes_in", q.in + k.in);
-    number(&w, "bytes_out", q.out + k.out);
-    if (stats != NULL)
-        errors(&w, stats);
+    sizes(&w, p, -1);
+    number(&w, "tensors_in", moe_source_n(s));
+    number(&w, "tensors_written", quant_plan_count(p, s, QUANT_USE_WRITTEN));
+    number(&w, "tensors_copied", quant_plan_count(p, s, QUANT_USE_COPIED));
+    moe_jsonw_key(&w, "dropped");
+    moe_jsonw_open(&w, '[');
+    for (size_t i = 0; i < moe_source_n(s); i++) {
+        if (p->used[i] == QUANT_USE_DROPPED)
+            moe_jsonw_str(&w, moe_source_at(s, i)->name, strlen(moe_source_at(s, i)->name));
+    }
+    moe_jsonw_close(&w, ']');
+    if (r != NULL) {
+        quant_report_errors(&w, &r->all);
+        by_role(&w, p, r);
+    }
     moe_jsonw_close(&w, '}');
     moe_buf_byte(b, '\n');
 }
 
-/* ---- The plan ---------------------------------------------------------------- */
+/* ---- The report --------------------------------------------------------------- */
 
-static void
-row(struct moe_buf *b, const char *role, const char *scheme, struct sum s)
+int
+quant_report_open(const char *path, bool force, struct quant_report **out, struct moe_err *e)
 {
-    char in[32], out[32];
-
-    if (s.tensors == 0)
-        return;
-    moe_buf_fmt(b, "%-12s %-10s %8llu %12s %12s\n", role, scheme,
-        (unsigned long long)s.tensors, moe_num_human(in, sizeof(in), s.in),
-        moe_num_human(out, sizeof(out), s.out));
-}
-
-static void
-table(struct moe_buf *b, const struct quant_plan *p)
-{
-    moe_buf_fmt(b, "%-12s %-10s %8s %12s %12s\n", "role", "scheme", "tensors", "now", "then");
-    for (int r = 0; r < MOE_ROLE_N; r++) {
-        for (uint64_t g = 128; g >= 32; g /= 2) {
-            char scheme[32];
-
-            (void)snprintf(scheme, sizeof(scheme), "int%d g%llu", p->opt.bits,
-                (unsigned long long)g);
-            row(b, moe_naming_role((enum moe_role)r), scheme, add_up(p, r, true, g));
-        }
-        row(b, moe_naming_role((enum moe_role)r), "kept", add_up(p, r, false, 0));
-    }
-}
-
-/* Where 128 did not divide: which layers, and to what they fell. */
-static void
-fallbacks(struct moe_buf *b, const struct quant_plan *p)
-{
-    for (size_t l = 0, end; p->opt.group == 0 && l < p->layers; l = end) {
-        uint64_t g = p->layer_group[l];
-
-        for (end = l + 1; end < p->layers && p->layer_group[end] == g; end++)
-            ;
-        if (g != 0 && g != 128)
-            moe_buf_fmt(b, "layers %zu to %zu: groups of %llu, since 128 does not divide all"
-                " their experts\n", l, end - 1, (unsigned long long)g);
-    }
-}
-
-static void
-file(struct moe_buf *b, bool json, const char *name, uint64_t bytes)
-{
-    struct moe_jsonw w = { b, false };
-
-    if (!json) {
-        moe_buf_fmt(b, "%14llu %s\n", (unsigned long long)bytes, name);
-        return;
-    }
-    moe_jsonw_open(&w, '{');
-    text(&w, "file", name);
-    number(&w, "bytes", bytes);
-    moe_jsonw_close(&w, '}');
-    moe_buf_byte(b, '\n');
-}
-
-/* What lies beside the weights in a directory. */
-static int
-beside(struct moe_buf *b, struct moe_source *s, const struct quant_plan *p, bool json,
-    uint64_t *total, struct moe_err *e)
-{
-    const char *name;
+    struct quant_report *r = calloc(1, sizeof(*r));
     int rc = 0;
 
-    file(b, json, "config.json", p->config.len);
-    *total += p->config.len;
-    for (size_t i = 0; rc == 0 && (name = moe_source_aux_name(s, i)) != NULL; i++) {
-        uint64_t bytes;
-
-        if (strcmp(name, "config.json") == 0)
-            continue;
-        if ((rc = moe_source_aux_size(s, name, &bytes, e)) == 0)
-            file(b, json, name, bytes);
-        *total += bytes;
-    }
+    *out = NULL;
+    if (r == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "report: out of memory");
+    if (path != NULL && (rc = moe_out_open(path, force, 0, &r->out, e)) != 0)
+        free(r);
+    else
+        *out = r;
     return rc;
 }
 
-static int
-files(struct moe_buf *b, struct moe_source *s, const struct quant_plan *p, const char *dst,
-    bool json, struct moe_err *e)
+static void
+rank_worst(struct quant_report *r, const struct quant_plan_item *x, double sqnr)
 {
-    struct moe_sink_size size;
-    uint64_t total;
-    int rc = moe_sink_size(&p->sink, &size, e);
+    size_t at = r->n_worst;
 
-    if (rc != 0)
-        return rc;
-    total = size.total;
-    for (size_t k = 0; k < size.files; k++) {
-        char name[MOE_SINK_NAME];
+    if (!isfinite(sqnr) || (at == QUANT_REPORT_WORST && sqnr >= r->worst[at - 1].sqnr))
+        return;
+    if (at == QUANT_REPORT_WORST)
+        at--;
+    else
+        r->n_worst++;
+    for (; at > 0 && r->worst[at - 1].sqnr > sqnr; at--)
+        r->worst[at] = r->worst[at - 1];
+    r->worst[at] = (struct worst){ x, sqnr };
+}
 
-        moe_sink_name(k, size.files, name);
-        file(b, json, quant_plan_is_dir(dst) ? name : dst, size.bytes[k]);
-    }
-    if (size.index_bytes > 0)
-        file(b, json, MOE_SINK_INDEX, size.index_bytes);
-    if (quant_plan_is_dir(dst))
-        rc = beside(b, s, p, json, &total, e);
-    if (rc == 0 && !json)
-        file(b, false, "in all", total);
-    moe_sink_size_fini(&size);
+static int
+put(struct quant_report *r, struct moe_buf *b, struct moe_err *e)
+{
+    int rc = 0;
+
+    if (b->bad)
+        rc = moe_err_set(e, MOE_ENOMEM, "report: out of memory");
+    else if (r->out != NULL)
+        rc = moe_out_write(r->out, b->p, b->len, e);
+    moe_buf_fini(b);
     return rc;
 }
 
 int
-quant_report_plan(struct moe_buf *b, struct moe_source *s, const struct quant_plan *p,
-    const char *dst, bool json, struct moe_err *e)
+quant_report_item(struct quant_report *r, struct moe_source *s, const struct quant_plan *p,
+    const struct quant_plan_item *x, const struct quant_stats *stats, struct moe_err *e)
 {
+    struct moe_buf b = MOE_BUF_INIT;
+
+    (void)p;
+    if (stats != NULL && quant_plan_quantised(x)) {
+        quant_encode_merge(&r->all, stats);
+        quant_encode_merge(&r->role[x->role], stats);
+        rank_worst(r, x, quant_report_sqnr(stats));
+    }
+    if (r->out != NULL)
+        quant_report_line(&b, s, x, stats);
+    return put(r, &b, e);
+}
+
+double
+quant_report_worst(const struct quant_report *r, const char **name)
+{
+    *name = r->n_worst > 0 ? r->worst[0].item->name : "";
+    return r->n_worst > 0 ? r->worst[0].sqnr : INFINITY;
+}
+
+int
+quant_report_close(struct quant_report *r, struct moe_source *s, const struct quant_plan *p,
+    struct moe_err *e)
+{
+    struct moe_buf b = MOE_BUF_INIT;
     int rc;
 
-    if (json) {
-        for (size_t i = 0; i < p->n; i++)
-            quant_report_item(b, s, p, &p->items[i], NULL);
-    } else {
-        table(b, p);
-        fallbacks(b, p);
-        moe_buf_byte(b, '\n');
+    if (r->out != NULL)
+        quant_report_summary(&b, s, p, r);
+    if ((rc = put(r, &b, e)) == 0 && r->out != NULL) {
+        rc = moe_out_commit(r->out, e);
+        r->out = NULL;
     }
-    if ((rc = files(b, s, p, dst, json, e)) != 0)
-        return rc;
-    if (json)
-        quant_report_summary(b, p, NULL);
-    return b->bad ? moe_err_set(e, MOE_ENOMEM, "plan: out of memory") : 0;
+    quant_report_abort(r);
+    return rc;
+}
+
+void
+quant_report_abort(struct quant_report *r)
+{
+    if (r == NULL)
+        return;
+    moe_out_abort(r->out);
+    free(r);
 }

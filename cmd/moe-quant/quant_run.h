@@ -3,23 +3,23 @@
 #ifndef CMD_QUANT_RUN_H
 #define CMD_QUANT_RUN_H
 
+#include "cmd/moe-quant/quant_report.h"
 #include "cmd/moe-quant/quant_tile.h"
-#include "common/base/out.h"
 #include "common/base/pool.h"
 #include "common/base/progress.h"
 
 struct quant_run_options {
     struct moe_pool *pool;
-    struct moe_out *report;     /* NULL = none; lines are written as matrices are finished */
+    struct quant_report *report;    /* NULL = none; told as matrices are finished */
     struct moe_progress *progress;
 };
 
 /*
- * Write all data of the plan to the sink, which is not committed. The bytes do
- * not depend on the pool. Errors: MOE_EFORMAT (NaN or infinity, with tensor,
+ * Write all data of the plan to the sink, which is not committed; p gets its
+ * ranges. The bytes do not depend on the pool. Errors: MOE_EFORMAT (NaN or infinity, with tensor,
  * index and count), MOE_EIO, MOE_ESTOP, MOE_ENOMEM.
  */
-int quant_run(struct moe_source *s, const struct quant_plan *p, struct moe_sink *sink,
+int quant_run(struct moe_source *s, struct quant_plan *p, struct moe_sink *sink,
     const struct quant_run_options *opt, struct moe_err *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the arithmetic of one tile: the kernels called, and the figures of the
- * report. Reads and writes no files.
+ * Owns the work on one tile: from input to values to codes, the fast way where
+ * a kernel goes from one to the other, and the figures of the report.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,16 +10,53 @@
 #include "cmd/moe-quant/quant_tile.h"
 #include "kernels/kernels.h"
 
-#define CHUNK 4096              /* values measured at a time, a multiple of every group */
+uint64_t
+quant_tile_rows(const struct quant_plan_item *x)
+{
+    uint64_t strip = quant_scheme_strip(&x->scheme), own = quant_input_strip(&x->in);
+    uint64_t rows = QUANT_TILE_VALUES / x->cols;
+
+    strip = strip > own ? strip : own;  /* powers of two */
+    rows -= rows % strip;
+    rows = rows < strip ? strip : rows;
+    return rows < x->rows ? rows : x->rows;
+}
+
+static void
+raise(size_t *to, uint64_t n)
+{
+    if (*to < n)
+        *to = (size_t)n;
+}
+
+void
+quant_tile_need(struct quant_tile_caps *c, const struct quant_plan_item *x)
+{
+    uint64_t rows, scales;
+
+    if (x->scheme.codec == NULL) {
+        raise(&c->in, x->len < QUANT_TILE_BYTES ? x->len : QUANT_TILE_BYTES);
+        return;
+    }
+    rows = quant_tile_rows(x);
+    scales = quant_scheme_scales(&x->scheme, rows, x->cols);
+    if (quant_input_direct(&x->in))
+        raise(&c->in, rows * x->cols * moe_dtype_bits(x->in.m.dtype) / 8);
+    raise(&c->data, rows * quant_encode_row(&x->scheme, x->cols));
+    raise(&c->scale, scales * quant_encode_scale(&x->scheme));
+    raise(&c->zero, x->scheme.asym ? scales : 0);
+    raise(&c->values, rows * x->cols);
+}
 
 int
-quant_tile_init(struct quant_tile *t, size_t cap, struct moe_err *e)
+quant_tile_init(struct quant_tile *t, const struct quant_tile_caps *c, struct moe_err *e)
 {
     *t = (struct quant_tile){ .rc = 0 };
-    t->in = malloc(cap);
-    t->codes = malloc(cap / 2 + 1);
-    t->scales = malloc((cap / 64 + 1) * sizeof(*t->scales));
-    if (t->in != NULL && t->codes != NULL && t->scales != NULL)
+    t->in = malloc(c->in + 8);
+    t->data = malloc(c->data + 8);
+    t->scale = malloc(c->scale + 8);
+    t->zero = malloc(c->zero + 8);
+    if (t->in != NULL && t->data != NULL && t->scale != NULL && t->zero != NULL)
         return 0;
     quant_tile_fini(t);
     return moe_err_set(e, MOE_ENOMEM, "out of memory");
@@ -29,169 +66,165 @@ void
 quant_tile_fini(struct quant_tile *t)
 {
     free(t->in);
-    free(t->codes);
-    free(t->scales);
+    free(t->data);
+    free(t->scale);
+    free(t->zero);
     *t = (struct quant_tile){ .rc = 0 };
 }
 
-size_t
-quant_tile_codes(const struct quant_tile *t, int bits)
+int
+quant_tile_desk(struct quant_desk *d, const struct quant_tile_caps *c, bool measure,
+    struct moe_err *e)
 {
-    return (size_t)(t->rows * t->item->cols * (uint64_t)bits / 8);
+    *d = (struct quant_desk){ .x = malloc((c->values + 1) * sizeof(float)) };
+    if (measure)
+        d->y = malloc((c->values + 1) * sizeof(float));
+    if (d->x != NULL && (d->y != NULL || !measure))
+        return 0;
+    quant_tile_desk_fini(d);
+    return moe_err_set(e, MOE_ENOMEM, "out of memory");
 }
 
-size_t
-quant_tile_scales(const struct quant_tile *t)
+void
+quant_tile_desk_fini(struct quant_desk *d)
 {
-    return (size_t)(t->rows * (t->item->cols / t->item->group));
+    free(d->x);
+    free(d->y);
+    quant_input_scratch_fini(&d->scratch);
+    *d = (struct quant_desk){ .x = NULL };
 }
 
+/* ---- The fast way ------------------------------------------------------------- */
+
+static bool
+is_fast(const struct quant_plan_item *x)
+{
+    const struct quant_scheme *s = &x->scheme;
+
+    return quant_input_direct(&x->in) && s->codec->grid == QUANT_GRID_INT && !s->asym &&
+        s->search == QUANT_SEARCH_RTN && !x->redeal && x->cols % 8 == 0;
+}
+
+/* Straight from the input to codes: RTN of symmetric whole numbers. */
 static size_t
-quantise(struct quant_tile *t, int bits)
+fast(struct quant_tile *t)
 {
+    const struct quant_plan_item *x = t->item;
     const struct moe_kernels *k = moe_kernels();
-    size_t n = (size_t)(t->rows * t->item->cols), g = (size_t)t->item->group;
+    size_t n = (size_t)(t->rows * x->cols), g = (size_t)x->scheme.group, bad;
     const uint16_t *half = (const uint16_t *)(const void *)t->in;
     const float *single = (const float *)(const void *)t->in;
-    int8_t *q = (int8_t *)t->codes;
+    uint16_t *scale = (uint16_t *)(void *)t->scale;
+    int8_t *q = (int8_t *)t->data;
+    bool four = x->scheme.codec->bits == 4;
 
-    switch (t->item->dtype) {
+    g = g == 0 ? (size_t)x->cols : g;
+    switch (x->in.m.dtype) {
     case MOE_BF16:
-        return bits == 4 ? k->quant_i4_bf16(t->codes, t->scales, half, n, g) :
-            k->quant_i8_bf16(q, t->scales, half, n, g);
+        bad = four ? k->quant_i4_bf16(t->data, scale, half, n, g) :
+            k->quant_i8_bf16(q, scale, half, n, g);
+        break;
     case MOE_F16:
-        return bits == 4 ? k->quant_i4_f16(t->codes, t->scales, half, n, g) :
-            k->quant_i8_f16(q, t->scales, half, n, g);
+        bad = four ? k->quant_i4_f16(t->data, scale, half, n, g) :
+            k->quant_i8_f16(q, scale, half, n, g);
+        break;
     default:
-        return bits == 4 ? k->quant_i4_f32(t->codes, t->scales, single, n, g) :
-            k->quant_i8_f32(q, t->scales, single, n, g);
+        bad = four ? k->quant_i4_f32(t->data, scale, single, n, g) :
+            k->quant_i8_f32(q, scale, single, n, g);
     }
+    for (size_t i = 0; !four && x->scheme.codec->packed && i < n; i += 8) {
+        uint64_t w;
+
+        memcpy(&w, t->data + i, 8);
+        w ^= UINT64_C(0x8080808080808080);              /* stored as q + 128 */
+        memcpy(t->data + i, &w, 8);
+    }
+    return bad;
 }
 
-/* n values of the input from value `at`, as float. */
+/* ---- The general way ---------------------------------------------------------- */
+
 static void
-values(const struct quant_tile *t, size_t at, size_t n, float *x)
+widen(const struct quant_tile *t, size_t n, float *x)
 {
     const struct moe_kernels *k = moe_kernels();
-    const uint16_t *half = (const uint16_t *)(const void *)t->in + at;
+    const uint16_t *half = (const uint16_t *)(const void *)t->in;
 
-    if (t->item->dtype == MOE_BF16)
+    if (t->item->in.m.dtype == MOE_BF16)
         k->bf16_f32(x, half, n);
-    else if (t->item->dtype == MOE_F16)
+    else if (t->item->in.m.dtype == MOE_F16)
         k->f16_f32(x, half, n);
     else
-        memcpy(x, t->in + at * sizeof(*x), n * sizeof(*x));
+        memcpy(x, t->in, n * sizeof(*x));
 }
 
-/*
- * One group: zero or not, what was clipped, the range of its scale. A value is
- * clipped when the nearest code does not exist: x >= 7.5 scale, or x < -8.5
- * scale (127.5 and -128.5). n is a multiple of 32; lanes let the compiler work
- * on several values at once.
- */
-static void
-measure_group(struct quant_tile_stats *s, const float *x, size_t n, float scale, int bits)
+int
+quant_tile_load(struct quant_tile *t, struct moe_source *s, bool nan_zero, struct quant_desk *d)
 {
-    float lo = -((float)(1 << (bits - 1)) + 0.5f) * scale;
-    float hi = ((float)(1 << (bits - 1)) - 0.5f) * scale;
-    uint32_t clipped[16] = { 0 }, any[16] = { 0 };
+    size_t n = (size_t)(t->rows * t->item->cols), bad = 0;
+    float mm[2];
 
-    for (size_t i = 0; i < n; i += 16) {
-        for (size_t l = 0; l < 16; l++) {
-            float v = x[i + l];
-
-            clipped[l] += (uint32_t)(v >= hi) + (uint32_t)(v < lo);
-            any[l] |= (uint32_t)(v != 0);
-        }
+    if (quant_input_direct(&t->item->in))
+        widen(t, n, d->x);
+    else
+        t->rc = quant_input_rows(s, &t->item->in, t->item->name, t->row, t->rows, &d->scratch,
+            d->x, &t->err);
+    t->bad = 0;
+    if (t->rc != 0 || (bad = moe_kernels()->range_f32(mm, d->x, n)) == 0)
+        return t->rc;
+    for (size_t i = n; i-- > 0;) {
+        if (isfinite(d->x[i]))
+            continue;
+        t->first_bad = i;
+        if (nan_zero)
+            d->x[i] = 0;
     }
-    for (size_t l = 1; l < 16; l++) {
-        clipped[0] += clipped[l];
-        any[0] |= any[l];
-    }
-    s->groups++;
-    s->zero_groups += any[0] == 0;
-    s->clipped += clipped[0];
-    s->scale_min = scale < s->scale_min ? scale : s->scale_min;
-    s->scale_max = scale > s->scale_max ? scale : s->scale_max;
+    t->bad = nan_zero ? 0 : bad;
+    t->stats.nan_zeroed = nan_zero ? bad : 0;
+    return 0;
 }
 
 static void
-measure(struct quant_tile *t, int bits)
+measure_values(struct quant_tile *t, const struct quant_desk *d)
 {
     const struct moe_kernels *k = moe_kernels();
-    size_t n = (size_t)(t->rows * t->item->cols), g = (size_t)t->item->group;
-    bool f16 = t->item->dtype == MOE_F16;
-    float x[CHUNK], y[CHUNK], scale[CHUNK / 32];
-    double err[3] = { 0, 0, 0 };
+    size_t n = (size_t)(t->rows * t->item->cols);
+    double err[3] = { 0, 0, 0 }, own[3] = { 0, 0, 0 };
 
-    t->stats = (struct quant_tile_stats){ .values = n, .scale_min = INFINITY };
-    for (size_t at = 0; at < n; at += CHUNK) {
-        size_t m = n - at < CHUNK ? n - at : CHUNK;
-        const uint16_t *s = t->scales + at / g;
-
-        values(t, at, m, x);
-        if (f16)
-            k->f16_f32(scale, s, m / g);
-        else
-            k->bf16_f32(scale, s, m / g);
-        if (bits == 4) {
-            k->dequant_i4(y, t->codes + at / 2, s, m, g, f16);
-        } else {
-            for (size_t i = 0; i < m; i++)
-                y[i] = (float)(int8_t)t->codes[at + i] * scale[i / g];
-        }
-        k->err_f32(err, x, y, m);
-        for (size_t i = 0; i < m; i += g)
-            measure_group(&t->stats, x + i, g, scale[i / g], bits);
-    }
+    k->err_f32(err, d->x, d->y, n);
+    k->err_f32(own, d->y, d->y, n);
+    t->stats.values = n;
     t->stats.xx = err[0];
     t->stats.ee = err[1];
     t->stats.max_err = err[2];
+    t->stats.yy = own[0];
 }
 
 void
-quant_tile_work(struct quant_tile *t, int bits, bool want_stats)
+quant_tile_work(struct quant_tile *t, struct moe_source *s, const struct quant_plan *p,
+    bool measure, struct quant_desk *d)
 {
-    size_t n = (size_t)(t->rows * t->item->cols);
+    const struct quant_plan_item *x = t->item;
+    struct quant_encode w = { .s = &x->scheme, .rows = t->rows, .cols = x->cols, .h = x->h };
 
-    t->bad = quantise(t, bits);
-    if (t->bad == 0 && want_stats)
-        measure(t, bits);
-    for (size_t i = 0; bits == 8 && i < n; i += 8) {    /* groups are multiples of 32 */
-        uint64_t w;
-
-        memcpy(&w, t->codes + i, 8);
-        w ^= UINT64_C(0x8080808080808080);              /* stored as q + 128 */
-        memcpy(t->codes + i, &w, 8);
-    }
-}
-
-void
-quant_tile_merge(struct quant_tile_stats *a, const struct quant_tile_stats *b)
-{
-    if (b->values == 0)
+    if (!measure && is_fast(x) && fast(t) == 0)
         return;
-    a->scale_min = a->values == 0 ? b->scale_min : fminf(a->scale_min, b->scale_min);
-    a->scale_max = fmaxf(a->scale_max, b->scale_max);
-    a->xx += b->xx;
-    a->ee += b->ee;
-    a->max_err = fmax(a->max_err, b->max_err);
-    a->values += b->values;
-    a->groups += b->groups;
-    a->zero_groups += b->zero_groups;
-    a->clipped += b->clipped;
-}
-
-size_t
-quant_tile_first_bad(const struct quant_tile *t)
-{
-    size_t n = (size_t)(t->rows * t->item->cols), i = 0;
-    float x = 0;
-
-    for (; i < n; i++) {
-        values(t, i, 1, &x);
-        if (!isfinite(x))
-            break;
-    }
-    return i;
+    if (quant_tile_load(t, s, p->opt.nan_zero, d) != 0 || t->bad > 0)
+        return;
+    w.x = d->x;
+    w.y = measure ? d->y : NULL;
+    w.data = t->data;
+    w.scale = t->scale;
+    w.zero = t->zero;
+    w.given = x->redeal;
+    w.global = x->in.m.global;
+    if (x->redeal)
+        quant_input_scales(&x->in, &x->scheme, t->row, t->rows, &d->scratch, t->scale, t->zero);
+    else if (quant_scheme_needs_range(&x->scheme))
+        w.range = p->ranges[x->range];
+    w.stats.nan_zeroed = t->stats.nan_zeroed;
+    quant_encode_run(&w);
+    t->stats = w.stats;
+    if (measure)
+        measure_values(t, d);
 }

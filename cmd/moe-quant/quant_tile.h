@@ -1,53 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A piece of the work: some rows of one matrix, or some bytes of a kept tensor.
- * Pieces do not depend on the number of threads, so nothing that is summed
- * over them does. Threads work on different tiles.
+ * A piece of the work: some rows of one matrix, or some bytes of a copied
+ * tensor. Pieces do not depend on the number of threads, so nothing that is
+ * summed over them does. Threads work on different tiles, each with a desk.
  */
 #ifndef CMD_QUANT_TILE_H
 #define CMD_QUANT_TILE_H
 
+#include "cmd/moe-quant/quant_encode.h"
 #include "cmd/moe-quant/quant_plan.h"
 
-#define QUANT_TILE_BYTES ((size_t)64 << 10) /* of input, but at least a row */
+#define QUANT_TILE_BYTES ((size_t)64 << 10) /* of input, but at least a strip of rows */
+#define QUANT_TILE_VALUES ((uint64_t)32 << 10)
 
-/* What a quantisation did to some values. Sums are of squares. */
-struct quant_tile_stats {
-    double xx, ee, max_err;     /* values, errors, largest error */
-    uint64_t values, groups, zero_groups, clipped;
-    float scale_min, scale_max;
-};
+/* Bytes that any tile of a plan needs. */
+struct quant_tile_caps { size_t in, data, scale, zero, values; };
 
 struct quant_tile {
     const struct quant_plan_item *item;
-    uint64_t at;                /* bytes from the start of the item */
-    size_t len;                 /* bytes of input */
+    uint64_t at;                /* copied: bytes from the start of the item */
+    size_t len;                 /* bytes of input: in `in`, if they are plain */
     uint64_t row, rows;         /* of a matrix */
     bool last;                  /* of the item */
-    unsigned char *in;          /* [cap] */
-    uint8_t *codes;             /* [cap / 2] */
-    uint16_t *scales;           /* [cap / 64] */
+    unsigned char *in;
+    unsigned char *data, *scale;
+    int8_t *zero;
     size_t bad;                 /* values that are NaN or infinite */
-    struct quant_tile_stats stats;
+    size_t first_bad;           /* index of the first, within the tile */
+    struct quant_stats stats;
     int rc;
     struct moe_err err;
 };
 
-/* Memory of a tile for `cap` bytes of input. */
-int quant_tile_init(struct quant_tile *t, size_t cap, struct moe_err *e);
+/* What a thread works with. */
+struct quant_desk { float *x, *y; struct quant_scratch scratch; };
+
+/* Rows of a tile of x. */
+uint64_t quant_tile_rows(const struct quant_plan_item *x);
+
+/* Raise c to what item x needs. */
+void quant_tile_need(struct quant_tile_caps *c, const struct quant_plan_item *x);
+
+int quant_tile_init(struct quant_tile *t, const struct quant_tile_caps *c, struct moe_err *e);
 void quant_tile_fini(struct quant_tile *t);
+int quant_tile_desk(struct quant_desk *d, const struct quant_tile_caps *c, bool measure,
+    struct moe_err *e);
+void quant_tile_desk_fini(struct quant_desk *d);
 
-/* Bytes of codes and number of scales of a quantised tile. */
-size_t quant_tile_codes(const struct quant_tile *t, int bits);
-size_t quant_tile_scales(const struct quant_tile *t);
+/*
+ * Encode t's rows: from t->in if the input is direct, else from s. measure: the
+ * figures of the report. On failure t->rc and t->err say why.
+ */
+void quant_tile_work(struct quant_tile *t, struct moe_source *s, const struct quant_plan *p,
+    bool measure, struct quant_desk *d);
 
-/* Quantise t->in to codes as they are stored, and scales; measure if asked to. */
-void quant_tile_work(struct quant_tile *t, int bits, bool measure);
-
-/* Add b to a, in the order of the tiles. */
-void quant_tile_merge(struct quant_tile_stats *a, const struct quant_tile_stats *b);
-
-/* Index of the first value of t that is NaN or infinite, within the tile. */
-size_t quant_tile_first_bad(const struct quant_tile *t);
+/* The rows as float in d->x; the number of values that are NaN or infinite. */
+int quant_tile_load(struct quant_tile *t, struct moe_source *s, bool nan_zero,
+    struct quant_desk *d);
 
 #endif

@@ -23,30 +23,67 @@ for m in mixtral qwen3_moe; do
     ok "$m: tokenizer and template are copied" $?
 done
 
-# Single matrices: golden file, format, group, and the matrices in it.
+# Single matrices: golden file, options, and the matrices in it.
 e=model.layers.0.mlp.experts
-matrices() { # matrices GOLDEN FORMAT GROUP [CAST] -- a b c: the names used, or empty
-    cp "$T/data/quant/src/weights.safetensors" src.safetensors
-    if [ "$4" = F16 ] || [ "$4" = F32 ]; then
-        "$st" cast src.safetensors cast.safetensors "$4" && mv cast.safetensors src.safetensors
-    fi
-    "$st" rename src.safetensors x.safetensors a "${5:+$e.0.gate_proj.weight}" \
-        b "${6:+$e.0.up_proj.weight}" c "${7:+$e.0.down_proj.weight}"
-    "$B/moe-quant" -q --force -f "$2" -g "$3" x.safetensors y.safetensors || return
+one() { # one SOURCE GOLDEN "OPTIONS" NAMES: names that are not used are empty
+    "$st" rename "$1" x.safetensors a "${4:+$e.0.gate_proj.weight}" \
+        b "${5:+$e.0.up_proj.weight}" c "${6:+$e.0.down_proj.weight}"
+    # shellcheck disable=SC2086
+    "$B/moe-quant" -q --force $3 x.safetensors y.safetensors || return
     "$st" sums y.safetensors | sed "s/$e.0.gate_proj/a/; s/$e.0.up_proj/b/; s/$e.0.down_proj/c/" |
         sort >got
-    "$st" sums "$T/data/quant/ct/$1.safetensors" | grep '\.weight_[pslh]' >want
+    "$st" sums "$T/data/quant/ct/$2.safetensors" |
+        grep -E "^[${4:-z}${5:-z}${6:-z}]\.weight[_ ]" | grep -v weight_f16 >want
     diff want got >changes && [ -s want ]
 }
-check() {
-    matrices "$@"
-    ok "$1 ${4#-}" $? changes
+check() { # check GOLDEN "OPTIONS" a b c
+    one "$T/data/quant/src/weights.safetensors" "$@"
+    ok "$1" $? changes
 }
-check int4_sym_g128 int4 128 - a '' c
-check int4_sym_g64 int4 64 - '' b ''
-check int4_sym_g32 int4 32 - '' b c
-check int8_sym_g128_pack int8 128 - a '' c
-check int4_sym_g128_f16 int4 128 F16 a '' ''
-check int4_sym_g128 int4 128 F32 a '' c
-check int8_sym_g128_pack int8 128 F32 a '' c
+cast() { # cast TYPE GOLDEN "OPTIONS" a b c
+    "$st" cast "$T/data/quant/src/weights.safetensors" cast.safetensors "$1"
+    cast_type=$1
+    shift
+    one cast.safetensors "$@"
+    ok "$1 from $cast_type" $? changes
+}
+check int4_sym_g128 '-f int4 -g 128' a '' c
+check int4_sym_g64 '-f int4 -g 64' '' b ''
+check int4_sym_g32 '-f int4 -g 32' '' b c
+check int4_sym_channel '-f int4 -g channel' '' b ''
+check int4_asym_g128 '-f int4 -g 128 --asym' a '' c
+check int4_asym_g64 '-f int4 -g 64 --asym' '' b c
+check int8_sym_g128_pack '-f int8 -g 128' a '' c
+check int8_asym_channel_pack '-f int8 -g channel --asym' '' b ''
+check int8_sym_channel_w8a8 '-f int8-w8a8' '' b c
+check fp8_tensor '-f fp8-tensor' '' b ''
+check fp8_tensor '-f fp8-tensor' '' '' c
+check fp8_channel '-f fp8' '' b c
+check fp8_block '-f fp8-block' a b c
+check mxfp4 '-f mxfp4' a b c
+check mxfp8 '-f mxfp8' '' '' c
+check nvfp4 '-f nvfp4' '' '' c
+check nvfp4 '-f nvfp4' '' b ''
+cast F16 int4_sym_g128_f16 '-f int4 -g 128' a '' ''
+cast F32 int4_sym_g128 '-f int4 -g 128' a '' c
+cast F32 int8_sym_g128_pack '-f int8 -g 128' a '' c
+cast F32 int4_asym_g64 '-f int4 -g 64 --asym' '' b c
+cast F32 fp8_block '-f fp8-block' a b c
+cast F32 mxfp4 '-f mxfp4' a b c
+
+# Measuring goes another way to the same bytes.
+for f in int4 int8 int8-w8a8 fp8 fp8-tensor fp8-block mxfp4 mxfp8 nvfp4; do
+    "$B/moe-quant" -q --force -f $f x.safetensors y.safetensors
+    "$B/moe-quant" -q --force -f $f --report r x.safetensors z.safetensors
+    cmp -s y.safetensors z.safetensors
+    ok "$f: a report changes nothing" $?
+done
+
+# DeepSeek's form: a beside itself turned round, as the reference made it.
+"$st" golden_ds "$T/data/quant/src/weights.safetensors" ds.safetensors $e.0.up_proj.weight
+"$B/moe-quant" -q --force -f fp8-deepseek ds.safetensors y.safetensors
+"$st" sums y.safetensors | sed "s/$e.0.up_proj/d/" >got
+"$st" sums "$T/data/quant/ds_fp8/fp8_block.safetensors" | grep '^d.weight[_ ]' >want
+diff want got >changes && [ -s want ]
+ok "ds_fp8" $? changes
 tap_end

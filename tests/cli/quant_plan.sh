@@ -30,7 +30,7 @@ done
 "$B/moe-quant" -q "$T/data/kjv-moe" x.safetensors
 is "one file" "$(awk '$2 == "x.safetensors" { print $1 }' plan)" "$(stat -c %s x.safetensors)"
 "$B/moe-quant" -n -f int8 "$T/data/kjv-moe" x >plan
-grep -q '^expert  *int8 g128  *192 ' plan
+grep -q '^expert  *int8-g128  *192 ' plan
 ok "the table names role, scheme and number" $? plan
 
 # 192 columns: 128 does not divide them, 64 does, for the whole layer.

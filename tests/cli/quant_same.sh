@@ -37,7 +37,7 @@ cmp -s want got
 ok "from a stream as well" $?
 "$B/moe-quant" -q - config.safetensors <one.safetensors 2>err
 is "a stream carries its configuration" $? 2
-grep -q 'moe.config: quantization_config: already quantised (compressed-tensors)' err
+grep -q 'moe.config: quantization_config: a stream that is quantised already' err
 ok "and is not quantised again" $? err
 status "a stream without configuration makes no directory" 2 "$B/moe-quant" -q - dir \
     <"$kjv/model.safetensors"

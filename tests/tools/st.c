@@ -8,6 +8,7 @@
  *   st fuse SRC DST         experts of each layer as two stacks, in one file
  *   st rename SRC DST FROM TO ...    other names, in one file; TO "" leaves it out
  *   st cast SRC DST F16|F32          BF16 tensors in another type, in one file
+ *   st golden_ds SRC DST NAME        a beside itself turned round, as quant/ds_fp8 has it
  *   st synth DIR LAYERS EXPERTS HIDDEN INTER stack|plain   a Qwen3-MoE of hashed BF16
  *   st rss COMMAND ...      run it; print the most memory it held, in KiB, on stderr
  */
@@ -393,6 +394,36 @@ cast(const char *src, const char *dst, const char *type)
     moe_source_close(s);
 }
 
+/* a stacked on a with its columns reversed: what quant/ds_fp8 was made from. */
+static void
+golden_ds(const char *src, const char *dst, const char *name)
+{
+    struct made m = { NULL, NULL, 0 };
+    struct moe_source *s;
+    const struct moe_tensor *t;
+    uint64_t shape[2];
+    uint16_t *p, *q;
+    size_t n, i;
+
+    need(moe_source_open(src, &s, &err));
+    if ((i = moe_source_find(s, "a")) == SIZE_MAX)
+        exit(2);
+    t = moe_source_at(s, i);
+    p = load(s, i, &n);
+    q = must(malloc(2 * n));
+    memcpy(q, p, n);
+    for (size_t r = 0; r < t->shape[0]; r++)
+        for (size_t c = 0; c < t->shape[1]; c++)
+            q[(t->shape[0] + r) * t->shape[1] + c] = p[(r + 1) * t->shape[1] - 1 - c];
+    free(p);
+    shape[0] = 2 * t->shape[0];
+    shape[1] = t->shape[1];
+    make(&m, name, MOE_BF16, 2, shape, q);
+    write_made(&m, dst, s);
+    drop(&m);
+    moe_source_close(s);
+}
+
 /* BF16 of a small magnitude, by a generator that is fast. */
 static void
 noise(uint16_t *p, size_t n, uint64_t seed)
@@ -501,6 +532,8 @@ main(int argc, char **argv)
         rename_tensors(argv[2], argv[3], argv + 4);
     else if (strcmp(verb, "cast") == 0 && argc == 5)
         cast(argv[2], argv[3], argv[4]);
+    else if (strcmp(verb, "golden_ds") == 0 && argc == 5)
+        golden_ds(argv[2], argv[3], argv[4]);
     else if (strcmp(verb, "synth") == 0 && argc == 8)
         synth(argv[2], (int)strtol(argv[3], NULL, 10), (int)strtol(argv[4], NULL, 10),
             strtoull(argv[5], NULL, 10), strtoull(argv[6], NULL, 10),
