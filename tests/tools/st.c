@@ -9,12 +9,14 @@
  *   st rename SRC DST FROM TO ...    other names, in one file; TO "" leaves it out
  *   st cast SRC DST F16|F32          BF16 tensors in another type, in one file
  *   st golden_ds SRC DST NAME        a beside itself turned round, as quant/ds_fp8 has it
+ *   st random DST gauss|student|outliers   one matrix of an expert, of random values
  *   st synth DIR LAYERS EXPERTS HIDDEN INTER stack|plain   a Qwen3-MoE of hashed BF16
  *   st rss COMMAND ...      run it; print the most memory it held, in KiB, on stderr
  */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -424,6 +426,53 @@ golden_ds(const char *src, const char *dst, const char *name)
     moe_source_close(s);
 }
 
+static double
+uniform(uint64_t *x)
+{
+    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return ((double)(*x >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double
+normal(uint64_t *x)
+{
+    double u = uniform(x);
+
+    return sqrt(-2 * log(u)) * cos(6.283185307179586 * uniform(x));
+}
+
+/* 512 x 1024 values: Gaussian, Student's t with 5 degrees, or Gaussian with outliers. */
+static void
+random_matrix(const char *dst, const char *kind)
+{
+    struct made m = { NULL, NULL, 0 };
+    uint64_t shape[2] = { 512, 1024 }, seed = 1;
+    uint16_t *p = must(malloc(512 * 1024 * sizeof(*p)));
+    struct moe_sink_plan plan;
+    struct moe_sink *sink;
+
+    for (size_t i = 0; i < 512 * 1024; i++) {
+        double v = normal(&seed), k = 0;
+
+        if (kind[0] == 's') {
+            for (int j = 0; j < 5; j++) {
+                double z = normal(&seed);
+                k += z * z;
+            }
+            v /= sqrt(k / 5);
+        } else if (kind[0] == 'o' && uniform(&seed) < 0.001) {
+            v *= 10;
+        }
+        p[i] = moe_dtype_f32_bf16((float)(0.02 * v));
+    }
+    make(&m, "model.layers.0.mlp.experts.0.gate_proj.weight", MOE_BF16, 2, shape, p);
+    plan = (struct moe_sink_plan){ m.t, m.n, NULL, 0, 8 };
+    need(moe_sink_open(dst, true, &plan, &sink, &err));
+    need(moe_sink_write(sink, p, 512 * 1024 * sizeof(*p), &err));
+    need(moe_sink_commit(sink, &err));
+    drop(&m);
+}
+
 /* BF16 of a small magnitude, by a generator that is fast. */
 static void
 noise(uint16_t *p, size_t n, uint64_t seed)
@@ -534,6 +583,8 @@ main(int argc, char **argv)
         cast(argv[2], argv[3], argv[4]);
     else if (strcmp(verb, "golden_ds") == 0 && argc == 5)
         golden_ds(argv[2], argv[3], argv[4]);
+    else if (strcmp(verb, "random") == 0 && argc == 4)
+        random_matrix(argv[2], argv[3]);
     else if (strcmp(verb, "synth") == 0 && argc == 8)
         synth(argv[2], (int)strtol(argv[3], NULL, 10), (int)strtol(argv[4], NULL, 10),
             strtoull(argv[5], NULL, 10), strtoull(argv[6], NULL, 10),
