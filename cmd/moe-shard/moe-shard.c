@@ -4,12 +4,14 @@
  * of commands.
  */
 #include "cmd/moe-shard/shard_merge.h"
+#include "cmd/moe-shard/shard_plan.h"
 #include "cmd/moe-shard/shard_reshard.h"
 #include "cmd/moe-shard/shard_split.h"
 #include "common/base/tool.h"
 #include "common/base/verb.h"
 
 static const struct moe_verb verbs[] = {
+    { "plan", &shard_plan_cmd, shard_plan },
     { "split", &shard_split_cmd, shard_split },
     { "merge", &shard_merge_cmd, shard_merge },
     { "reshard", &shard_reshard_cmd, shard_reshard },
@@ -17,7 +19,7 @@ static const struct moe_verb verbs[] = {
 };
 
 static const struct moe_verb_set set = {
-    "moe-shard", "Cut Mixture-of-Experts models for the ranks that run them, and join them.", verbs
+    "moe-shard", "Plan where experts go, and cut models for the ranks that run them.", verbs
 };
 
 int
