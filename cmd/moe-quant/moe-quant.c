@@ -18,8 +18,8 @@
 #define MAX_AUX ((size_t)64 << 20)      /* bytes of a file beside the weights */
 #define FORMATS "int4|int8|int8-w8a8|fp8|fp8-tensor|fp8-block|fp8-deepseek|mxfp4|mxfp8|nvfp4"
 
-enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, NAN_IS, DEQUANT, DRY, REPORT,
-    GATE, THREADS, FORCE, JSON, QUIET };
+enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, IMATRIX, NAN_IS, DEQUANT,
+    DRY, REPORT, GATE, THREADS, FORCE, JSON, QUIET };
 
 static const struct moe_opt rows[] = {
     { FORMAT, 'f', "format", MOE_OPT_CHOICE, "FORMAT", "format of routed experts; default int4",
@@ -39,6 +39,8 @@ static const struct moe_opt rows[] = {
         "rtn|mse|wide", false, false },
     { SIGN, 0, "scale-sign", MOE_OPT_CHOICE, "SIGN", "signs of scales in a search; default pos",
         "pos|both", false, false },
+    { IMATRIX, 0, "imatrix", MOE_OPT_FILE, "FILE",
+        "weigh errors by an importance matrix of llama.cpp", NULL, false, false },
     { NAN_IS, 0, "nan", MOE_OPT_CHOICE, "WHAT", "values that are no numbers; default stop",
         "stop|zero", false, false },
     { DEQUANT, 0, "dequant", MOE_OPT_NONE, NULL, "the other way: write a quantised model in BF16",
@@ -71,7 +73,7 @@ static const struct moe_opt_cmd command = {
 
 struct args {
     struct quant_plan_options plan;
-    bool dry, force, json, quiet, dequant;
+    bool dry, force, json, quiet, dequant, search;
     const char *report, *format, *shared;
     double gate;                /* 0 = none */
     int threads;
@@ -106,10 +108,12 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
     case POLICY: a->plan.policy_file = arg; break;
     case ROUTER: o->force_router = true; break;
     case SEARCH:
+        a->search = true;
         o->search = arg[0] == 'r' ? QUANT_SEARCH_RTN : arg[0] == 'm' ? QUANT_SEARCH_MSE :
             QUANT_SEARCH_WIDE;
         break;
     case SIGN: o->both = strcmp(arg, "both") == 0; break;
+    case IMATRIX: a->plan.imatrix_file = arg; break;
     case NAN_IS: a->plan.nan_zero = strcmp(arg, "zero") == 0; break;
     case DEQUANT: a->dequant = true; break;
     case DRY: a->dry = true; break;
@@ -135,14 +139,15 @@ settle(struct args *a, struct moe_err *e)
 
     if (a->dequant) {
         a->plan.plain = true;
-        if (chosen || a->shared != NULL || a->plan.policy_file != NULL)
+        if (chosen || a->shared != NULL || a->plan.policy_file != NULL ||
+            a->plan.imatrix_file != NULL)
             return moe_err_set(e, MOE_EUSAGE, "--dequant chooses no formats");
         return 0;
     }
     o->format = quant_scheme_find(a->format != NULL ? a->format : "int4");
     o->shared = o->format->bits == 4 ? quant_scheme_find("int8") : o->format;
-    if (o->format->scale == QUANT_SCALE_F32)
-        o->rest = NULL;
+    if (a->plan.imatrix_file != NULL && !a->search)
+        o->search = QUANT_SEARCH_MSE;
     if (a->shared != NULL)
         o->shared = strcmp(a->shared, "keep") == 0 ? NULL : quant_scheme_find(a->shared);
     if (o->asym && !quant_scheme_can_asym(o->format))
@@ -193,13 +198,17 @@ tell(struct moe_source *s, const struct quant_plan *p)
 {
     char in[32], out[32];
     uint64_t a = 0, b = 0;
-    size_t n = 0;
+    size_t n = 0, dead = 0;
 
     for (size_t i = 0; i < p->n; i++) {
         a += p->items[i].len;
         b += quant_plan_bytes(&p->items[i]);
         n += quant_plan_quantised(&p->items[i]);
     }
+    for (size_t i = 0; i < p->n; i++)
+        dead += p->items[i].found == QUANT_IMATRIX_DEAD;
+    if (dead > 0)
+        moe_tool_warn("%zu matrices of experts that the importance matrix knows nothing of", dead);
     if (p->odd_names)
         moe_tool_warn("warning: no released loader takes single experts of this family");
     moe_tool_warn("%zu matrices quantised; of %zu tensors %zu written anew, %zu copied, %zu"

@@ -407,6 +407,8 @@ quant_encode_merge(struct quant_stats *a, const struct quant_stats *b)
     a->xx += b->xx;
     a->yy += b->yy;
     a->ee += b->ee;
+    a->wx += b->wx;
+    a->we += b->we;
     a->max_err = fmax(a->max_err, b->max_err);
     a->values += b->values;
     a->groups += b->groups;

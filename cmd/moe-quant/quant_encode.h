@@ -8,6 +8,7 @@
 /* What a quantisation did to some values. Sums are of squares; xy of products. */
 struct quant_stats {
     double xx, yy, ee, max_err;
+    double wx, we;              /* xx and ee, weighted */
     uint64_t values, groups, zero_groups, clipped, nan_zeroed;
     float scale_min, scale_max; /* of magnitudes */
 };

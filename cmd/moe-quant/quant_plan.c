@@ -417,6 +417,28 @@ check_something(const struct job *j)
         " rule for others: nothing to quantise", moe_source_path(j->s));
 }
 
+/* Find the weights of the errors of what is searched; it is an error if there are none at all. */
+static int
+weigh(const struct job *j)
+{
+    size_t found = 0;
+    int rc = 0;
+
+    for (size_t i = 0; j->p->imatrix != NULL && rc == 0 && i < j->p->n; i++) {
+        struct quant_plan_item *x = &j->p->items[i];
+
+        if (!quant_plan_quantised(x) || x->redeal || x->scheme.search == QUANT_SEARCH_RTN)
+            continue;
+        rc = quant_imatrix_find(j->p->imatrix, x->role, x->proj, x->layer, x->expert, x->cols,
+            &x->weights, &x->found, j->e);
+        found += x->found != QUANT_IMATRIX_NONE;
+    }
+    if (rc == 0 && j->p->imatrix != NULL && found == 0)
+        rc = moe_err_set(j->e, MOE_EFORMAT, "%s: importance matrix: it has nothing for what is"
+            " quantised", j->p->opt.imatrix_file);
+    return rc;
+}
+
 static int
 prepare(const struct job *j)
 {
@@ -434,6 +456,9 @@ prepare(const struct job *j)
     if ((rc = moe_qscheme_new(c != NULL ? c->quant : NULL, c != NULL ? c->name : "", &j->p->scheme,
         j->e)) != 0)
         return rc;
+    if (j->p->opt.imatrix_file != NULL && (rc = quant_imatrix_open(j->p->opt.imatrix_file,
+        &j->p->imatrix, j->e)) != 0)
+        return rc;
     return quant_policy_open(j->p->opt.policy_file, &j->p->opt.policy, &j->p->policy, j->e);
 }
 
@@ -448,6 +473,7 @@ quant_plan_make(struct moe_source *s, const char *dst, const struct quant_plan_o
     if ((rc = prepare(&j)) != 0 || (rc = decide(&j)) != 0 ||
         (rc = quant_policy_check(p->policy, e)) != 0 || (rc = check_something(&j)) != 0 ||
         (rc = quant_layout_agree(s, p, e)) != 0 || (rc = check_complete(&j)) != 0 ||
+        (rc = weigh(&j)) != 0 ||
         (rc = quant_layout_outputs(s, p, e)) != 0 ||
         (rc = quant_config_make(s, p, &p->config, e)) != 0)
         return rc;
@@ -470,6 +496,7 @@ quant_plan_free(struct quant_plan *p)
     free(p->out);
     free(p->used);
     free(p->ranges);
+    quant_imatrix_close(p->imatrix);
     quant_policy_free(p->policy);
     moe_qscheme_free(p->scheme);
     moe_buf_fini(&p->config);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cmd/moe-quant/quant_imatrix.h"
 #include "cmd/moe-quant/quant_input.h"
 #include "cmd/moe-quant/quant_policy.h"
 #include "common/base/arena.h"
@@ -27,7 +28,7 @@
 
 struct quant_plan_options {
     struct quant_policy_options policy;
-    const char *policy_file;    /* or NULL */
+    const char *policy_file, *imatrix_file;    /* or NULL */
     bool nan_zero;              /* NaN and infinity become 0, counted */
     bool plain;                 /* --dequant: everything comes out plain, nothing is required */
 };
@@ -47,12 +48,14 @@ struct quant_plan_item {
     int layer, expert;
     size_t out;                 /* first of its tensors in the output */
     size_t range;               /* which of plan.ranges, if the scheme needs one */
-    const float *h;             /* [cols] weights of the errors, or NULL */
+    enum quant_imatrix_found found; /* HERE: errors are weighted by what follows */
+    struct quant_weights weights;
 };
 
 struct quant_plan {
     struct quant_plan_options opt;
     struct quant_policy *policy;
+    struct quant_imatrix *imatrix;
     struct moe_qscheme *scheme; /* of the source */
     struct quant_plan_item *items;
     size_t n, cap;

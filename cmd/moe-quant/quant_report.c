@@ -57,6 +57,8 @@ quant_report_errors(struct moe_jsonw *w, const struct quant_stats *s)
     real(w, "max_abs_err", s->max_err);
     real(w, "rel_rms", s->xx > 0 ? sqrt(s->ee / s->xx) : 0);
     real(w, "cosine", both > 0 ? fmin((s->xx + s->yy - s->ee) / 2 / both, 1) : 1);
+    if (s->wx > 0)
+        real(w, "weighted_sqnr_db", s->we > 0 ? 10 * log10(s->wx / s->we) : INFINITY);
     number(w, "groups", s->groups);
     number(w, "zero_groups", s->zero_groups);
     number(w, "clipped", s->clipped);
@@ -88,6 +90,8 @@ quant_report_line(struct moe_buf *b, struct moe_source *s, const struct quant_pl
         moe_jsonw_key(&w, "redealt");
         moe_jsonw_bool(&w, true);
     }
+    if (x->found != QUANT_IMATRIX_NONE)
+        text(&w, "importance", x->found == QUANT_IMATRIX_DEAD ? "dead" : "used");
     moe_jsonw_key(&w, "shape");
     moe_jsonw_open(&w, '[');
     for (int i = 0; x->scheme.codec == NULL && i < t->rank; i++)
@@ -174,6 +178,15 @@ quant_report_summary(struct moe_buf *b, struct moe_source *s, const struct quant
             moe_jsonw_str(&w, moe_source_at(s, i)->name, strlen(moe_source_at(s, i)->name));
     }
     moe_jsonw_close(&w, ']');
+    if (p->imatrix != NULL) {
+        moe_jsonw_key(&w, "dead");
+        moe_jsonw_open(&w, '[');
+        for (size_t i = 0; i < p->n; i++) {
+            if (p->items[i].found == QUANT_IMATRIX_DEAD)
+                moe_jsonw_str(&w, p->items[i].name, strlen(p->items[i].name));
+        }
+        moe_jsonw_close(&w, ']');
+    }
     if (r != NULL) {
         quant_report_errors(&w, &r->all);
         by_role(&w, p, r);

@@ -46,6 +46,7 @@ quant_tile_need(struct quant_tile_caps *c, const struct quant_plan_item *x)
     raise(&c->scale, scales * quant_encode_scale(&x->scheme));
     raise(&c->zero, x->scheme.asym ? scales : 0);
     raise(&c->values, rows * x->cols);
+    raise(&c->cols, x->found == QUANT_IMATRIX_HERE ? x->cols : 0);
 }
 
 int
@@ -79,7 +80,8 @@ quant_tile_desk(struct quant_desk *d, const struct quant_tile_caps *c, bool meas
     *d = (struct quant_desk){ .x = malloc((c->values + 1) * sizeof(float)) };
     if (measure)
         d->y = malloc((c->values + 1) * sizeof(float));
-    if (d->x != NULL && (d->y != NULL || !measure))
+    d->h = malloc((c->cols + 1) * sizeof(float));
+    if (d->x != NULL && d->h != NULL && (d->y != NULL || !measure))
         return 0;
     quant_tile_desk_fini(d);
     return moe_err_set(e, MOE_ENOMEM, "out of memory");
@@ -90,6 +92,7 @@ quant_tile_desk_fini(struct quant_desk *d)
 {
     free(d->x);
     free(d->y);
+    free(d->h);
     quant_input_scratch_fini(&d->scratch);
     *d = (struct quant_desk){ .x = NULL };
 }
@@ -185,7 +188,7 @@ quant_tile_load(struct quant_tile *t, struct moe_source *s, bool nan_zero, struc
 }
 
 static void
-measure_values(struct quant_tile *t, const struct quant_desk *d)
+measure_values(struct quant_tile *t, const float *h, const struct quant_desk *d)
 {
     const struct moe_kernels *k = moe_kernels();
     size_t n = (size_t)(t->rows * t->item->cols);
@@ -198,6 +201,12 @@ measure_values(struct quant_tile *t, const struct quant_desk *d)
     t->stats.ee = err[1];
     t->stats.max_err = err[2];
     t->stats.yy = own[0];
+    for (size_t i = 0; h != NULL && i < n; i++) {
+        double e = (double)d->x[i] - (double)d->y[i], v = (double)d->x[i];
+
+        t->stats.we += (double)h[i % t->item->cols] * e * e;
+        t->stats.wx += (double)h[i % t->item->cols] * v * v;
+    }
 }
 
 void
@@ -205,12 +214,17 @@ quant_tile_work(struct quant_tile *t, struct moe_source *s, const struct quant_p
     bool measure, struct quant_desk *d)
 {
     const struct quant_plan_item *x = t->item;
-    struct quant_encode w = { .s = &x->scheme, .rows = t->rows, .cols = x->cols, .h = x->h };
+    struct quant_encode w = { .s = &x->scheme, .rows = t->rows, .cols = x->cols };
 
     if (!measure && is_fast(x) && fast(t) == 0)
         return;
     if (quant_tile_load(t, s, p->opt.nan_zero, d) != 0 || t->bad > 0)
         return;
+    if (x->found == QUANT_IMATRIX_HERE) {
+        if ((t->rc = quant_imatrix_read(p->imatrix, &x->weights, x->cols, d->h, &t->err)) != 0)
+            return;
+        w.h = d->h;
+    }
     w.x = d->x;
     w.y = measure ? d->y : NULL;
     w.data = t->data;
@@ -226,5 +240,5 @@ quant_tile_work(struct quant_tile *t, struct moe_source *s, const struct quant_p
     quant_encode_run(&w);
     t->stats = w.stats;
     if (measure)
-        measure_values(t, d);
+        measure_values(t, w.h, d);
 }

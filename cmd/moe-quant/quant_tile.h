@@ -14,7 +14,7 @@
 #define QUANT_TILE_VALUES ((uint64_t)32 << 10)
 
 /* Bytes that any tile of a plan needs. */
-struct quant_tile_caps { size_t in, data, scale, zero, values; };
+struct quant_tile_caps { size_t in, data, scale, zero, values, cols; };
 
 struct quant_tile {
     const struct quant_plan_item *item;
@@ -33,7 +33,7 @@ struct quant_tile {
 };
 
 /* What a thread works with. */
-struct quant_desk { float *x, *y; struct quant_scratch scratch; };
+struct quant_desk { float *x, *y, *h; struct quant_scratch scratch; };
 
 /* Rows of a tile of x. */
 uint64_t quant_tile_rows(const struct quant_plan_item *x);

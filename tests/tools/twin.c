@@ -4,11 +4,16 @@
  *   twin split SRC DST      stacks of BF16 experts as single matrices, in one file
  *   twin fuse SRC DST       single experts as stacks, as transformers 5 names them
  *   twin worse SRC A B GROUP    groups where B, a quantised SRC, has a larger error than A
+ *   twin weigh SRC A gate|up|down    the error of A's expert 0, weighted as imatrix does
+ *   twin imatrix OUT dat|gguf EXPERTS COLS [VALUE]   importance for layer 0's experts: few columns
+ *                           count for most; expert 1 saw nothing; VALUE replaces the first
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/formats/ggufw.h"
 #include "common/formats/naming.h"
 #include "common/formats/qload.h"
 #include "common/formats/sink.h"
@@ -262,6 +267,88 @@ worse(const char *src, const char *first, const char *second, uint64_t group)
     moe_source_close(b);
 }
 
+static const char *const stacks[] = { "blk.0.ffn_gate_exps.weight",
+    "blk.0.ffn_down_exps.weight" };
+
+static float
+importance(uint64_t x, uint64_t c)
+{
+    return x == 1 ? 0 : (float)(1 + (c * 2654435761u + x * 40503u) % 16 / 15 * 100);
+}
+
+static void
+imatrix(const char *path, bool gguf, uint64_t experts, uint64_t cols, const char *value)
+{
+    struct moe_ggufw *w = must(moe_ggufw_new());
+    struct moe_buf b = MOE_BUF_INIT, data = MOE_BUF_INIT;
+    float *v = must(malloc((size_t)(experts * cols) * sizeof(*v)));
+    int32_t head[] = { 2, 10, (int32_t)(experts * cols) };
+    FILE *f = must(fopen(path, "wb"));
+
+    for (uint64_t i = 0; i < experts * cols; i++)
+        v[i] = importance(i / cols, i % cols);
+    if (value != NULL)
+        v[0] = strtof(value, NULL);
+    moe_ggufw_str(w, "general.type", "imatrix", 7);
+    moe_buf_add(&data, &head[0], gguf ? 0 : 4);
+    for (int k = 0; k < 2; k++) {
+        int32_t len = (int32_t)strlen(stacks[k]);
+        uint64_t ne[2] = { cols, experts }, one[2] = { 1, experts };
+        char name[64];
+
+        if (!gguf) {
+            moe_buf_add(&data, &len, 4);
+            moe_buf_str(&data, stacks[k]);
+            moe_buf_add(&data, &head[1], 8);
+            moe_buf_add(&data, v, (size_t)(experts * cols) * sizeof(*v));
+            continue;
+        }
+        snprintf(name, sizeof(name), "%s.in_sum2", stacks[k]);
+        moe_ggufw_tensor(w, name, MOE_GGML_F32, 2, ne);
+        moe_buf_add(&data, v, (size_t)(experts * cols) * sizeof(*v));
+        snprintf(name, sizeof(name), "%s.counts", stacks[k]);
+        moe_ggufw_tensor(w, name, MOE_GGML_F32, 2, one);
+        for (uint64_t x = 0; x < 8 * ((experts + 7) / 8); x++) {    /* padded to 32 bytes */
+            float count = x == 1 || x >= experts ? 0 : 7;
+            moe_buf_add(&data, &count, sizeof(count));
+        }
+    }
+    if (gguf)
+        need(moe_ggufw_emit(w, &b, &err));
+    fwrite(b.p, 1, b.len, f);
+    fwrite(data.p, 1, data.len, f);
+    fclose(f);
+    moe_buf_fini(&b);
+    moe_buf_fini(&data);
+    moe_ggufw_free(w);
+    free(v);
+}
+
+static void
+weigh(const char *src, const char *dst, const char *proj)
+{
+    struct moe_source *s, *a;
+    char module[128];
+    float *x, *y;
+    uint64_t n;
+    double sum = 0;
+
+    need(moe_source_open(src, &s, &err));
+    need(moe_source_open(dst, &a, &err));
+    snprintf(module, sizeof(module), "model.layers.0.mlp.experts.0.%s_proj", proj);
+    x = decode(s, module, &n);
+    y = decode(a, module, &n);
+    for (uint64_t i = 0; i < n; i++) {
+        double d = (double)x[i] - (double)y[i];
+        sum += d * d * (double)importance(0, i % 256);
+    }
+    printf("%.9g\n", sum);
+    free(x);
+    free(y);
+    moe_source_close(s);
+    moe_source_close(a);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -273,6 +360,11 @@ main(int argc, char **argv)
         fuse(argv[2], argv[3]);
     else if (strcmp(verb, "worse") == 0 && argc == 6)
         worse(argv[2], argv[3], argv[4], strtoull(argv[5], NULL, 10));
+    else if (strcmp(verb, "weigh") == 0 && argc == 5)
+        weigh(argv[2], argv[3], argv[4]);
+    else if (strcmp(verb, "imatrix") == 0 && (argc == 6 || argc == 7))
+        imatrix(argv[2], argv[3][0] == 'g', strtoull(argv[4], NULL, 10),
+            strtoull(argv[5], NULL, 10), argv[6]);
     else {
         fputs("twin: see the head of tests/tools/twin.c\n", stderr);
         return 2;
