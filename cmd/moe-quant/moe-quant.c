@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/moe-quant/quant_diff.h"
 #include "cmd/moe-quant/quant_plan.h"
 #include "cmd/moe-quant/quant_report.h"
 #include "cmd/moe-quant/quant_run.h"
+#include "cmd/moe-quant/quant_scan.h"
 #include "cmd/moe-quant/quant_table.h"
 #include "common/base/num.h"
 #include "common/base/opt.h"
@@ -19,7 +21,7 @@
 #define FORMATS "int4|int8|int8-w8a8|fp8|fp8-tensor|fp8-block|fp8-deepseek|mxfp4|mxfp8|nvfp4"
 
 enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, IMATRIX, NAN_IS, DEQUANT,
-    DRY, REPORT, GATE, THREADS, FORCE, JSON, QUIET };
+    DIFF, SCAN, CHECK, LIMIT, DRY, REPORT, GATE, THREADS, FORCE, JSON, QUIET };
 
 static const struct moe_opt rows[] = {
     { FORMAT, 'f', "format", MOE_OPT_CHOICE, "FORMAT", "format of routed experts; default int4",
@@ -45,6 +47,14 @@ static const struct moe_opt rows[] = {
         "stop|zero", false, false },
     { DEQUANT, 0, "dequant", MOE_OPT_NONE, NULL, "the other way: write a quantised model in BF16",
         NULL, true, false },
+    { DIFF, 0, "diff", MOE_OPT_NONE, NULL, "compare two models, however they are stored", NULL,
+        true, false },
+    { SCAN, 0, "scan", MOE_OPT_NONE, NULL, "tell the range of the values of a model", NULL, true,
+        false },
+    { CHECK, 0, "check", MOE_OPT_NONE, NULL, "read every byte of a model and decode it", NULL,
+        true, false },
+    { LIMIT, 0, "limit", MOE_OPT_WORD, "X", "with --scan: a magnitude not to pass; default 448",
+        NULL, false, false },
     { DRY, 'n', "dry-run", MOE_OPT_NONE, NULL, "print the plan and exact sizes; write nothing",
         NULL, false, false },
     { REPORT, 0, "report", MOE_OPT_FILE, "FILE", "measure the errors; one JSON line a tensor",
@@ -64,6 +74,9 @@ static const char *const usage[] = {
     "[-f FORMAT] [-g N] [--policy FILE] [OPTIONS] SRC DST",
     "-n [--json] [OPTIONS] SRC DST",
     "--dequant [-j N] [--force] SRC DST",
+    "--diff [--gate GATE] [-j N] A B",
+    "--scan [--limit X] [-j N] SRC",
+    "--check [-j N] SRC",
     NULL
 };
 
@@ -75,7 +88,8 @@ struct args {
     struct quant_plan_options plan;
     bool dry, force, json, quiet, dequant, search;
     const char *report, *format, *shared;
-    double gate;                /* 0 = none */
+    int look;                   /* DIFF, SCAN, CHECK, or 0 */
+    double gate, limit;         /* 0 = none */
     int threads;
 };
 
@@ -116,6 +130,10 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
     case IMATRIX: a->plan.imatrix_file = arg; break;
     case NAN_IS: a->plan.nan_zero = strcmp(arg, "zero") == 0; break;
     case DEQUANT: a->dequant = true; break;
+    case DIFF:
+    case SCAN:
+    case CHECK: a->look = id; break;
+    case LIMIT: rc = moe_num_real(arg, 0, 3e38, "limit", &a->limit, e); break;
     case DRY: a->dry = true; break;
     case REPORT: a->report = arg; break;
     case GATE: rc = gate(a, arg, e); break;
@@ -268,6 +286,29 @@ out:
     return rc != 0 ? rc : no;
 }
 
+/* The modes that write no model. */
+static int
+look(const struct args *a, const char *const *path, struct moe_err *e)
+{
+    struct quant_diff_options diff = { NULL, a->gate, a->quiet };
+    struct quant_scan_options scan = { NULL, a->limit > 0 ? a->limit : 448, a->quiet };
+    struct moe_buf b = MOE_BUF_INIT;
+    struct moe_pool *pool;
+    int rc = moe_pool_new(a->threads, &pool, e);
+
+    if (rc != 0)
+        return rc;
+    diff.pool = scan.pool = pool;
+    rc = a->look == DIFF ? quant_diff_models(path[0], path[1], &diff, &b, e) :
+        a->look == SCAN ? quant_scan_model(path[0], &scan, &b, e) :
+        quant_scan_check(path[0], &scan, &b, e);
+    if (rc >= 0)
+        (void)fwrite(b.p, 1, b.len, stdout);    /* moe_tool_end() checks stdout */
+    moe_buf_fini(&b);
+    moe_pool_free(pool);
+    return rc;
+}
+
 static int
 run(int argc, char **argv, struct moe_err *e)
 {
@@ -280,6 +321,13 @@ run(int argc, char **argv, struct moe_err *e)
 
     if ((rc = moe_opt_parse(&command, argc, argv, option, &a, &first, &done, e)) != 0 || done)
         return rc;
+    if (a.limit > 0 && a.look != SCAN)
+        return moe_err_set(e, MOE_EUSAGE, "--limit goes with --scan");
+    if (a.look != 0 && argc - first != (a.look == DIFF ? 2 : 1))
+        return moe_err_set(e, MOE_EUSAGE, "%s wanted, %d operands are given",
+            a.look == DIFF ? "two models are" : "one model is", argc - first);
+    if (a.look != 0)
+        return look(&a, (const char *const *)argv + first, e);
     if (argc - first != 2)
         return moe_err_set(e, MOE_EUSAGE, "SRC and DST are wanted, %d operands are given",
             argc - first);

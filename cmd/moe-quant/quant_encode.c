@@ -54,8 +54,11 @@ static uint8_t
 power_of_two(float most, int top)
 {
     uint32_t up = ((uint32_t)moe_dtype_f32_bf16(most) + 32) >> 7;   /* biased exponent */
-    int e = (int)up - top;
+    int e;
 
+    if (up > 254)               /* the next power is over the largest float: clip instead */
+        up = 254;
+    e = (int)up - top;
     return up == 0 || e < 0 ? 0 : e > 254 ? 254 : (uint8_t)e;
 }
 
@@ -66,7 +69,11 @@ quant_encode_global(float range)
 
     inv = quant_encode_step(1 / (range > least ? range : least), MOE_BF16);
     inv = quant_encode_step(inv * (E4M3_MAX * E2M1_MAX), MOE_BF16);
-    return isfinite(inv) ? inv : 1;
+    if (!isfinite(inv))
+        return 1;
+    while (!isfinite(E4M3_MAX / inv * E2M1_MAX))    /* the largest code must not decode to it */
+        inv = quant_encode_step(inv * 1.01f, MOE_BF16);
+    return inv;
 }
 
 static uint8_t
