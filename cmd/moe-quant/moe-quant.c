@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/moe-quant/quant_budget.h"
 #include "cmd/moe-quant/quant_diff.h"
 #include "cmd/moe-quant/quant_plan.h"
 #include "cmd/moe-quant/quant_report.h"
@@ -21,7 +22,7 @@
 #define FORMATS "int4|int8|int8-w8a8|fp8|fp8-tensor|fp8-block|fp8-deepseek|mxfp4|mxfp8|nvfp4"
 
 enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, IMATRIX, NAN_IS, DEQUANT,
-    DIFF, SCAN, CHECK, LIMIT, DRY, REPORT, GATE, THREADS, FORCE, JSON, QUIET };
+    DIFF, SCAN, CHECK, LIMIT, BUDGET, BPW, DRY, REPORT, GATE, THREADS, FORCE, JSON, QUIET };
 
 static const struct moe_opt rows[] = {
     { FORMAT, 'f', "format", MOE_OPT_CHOICE, "FORMAT", "format of routed experts; default int4",
@@ -55,6 +56,9 @@ static const struct moe_opt rows[] = {
         true, false },
     { LIMIT, 0, "limit", MOE_OPT_WORD, "X", "with --scan: a magnitude not to pass; default 448",
         NULL, false, false },
+    { BUDGET, 0, "budget", MOE_OPT_WORD, "SIZE", "write a policy for a model of this size", NULL,
+        true, false },
+    { BPW, 0, "bpw", MOE_OPT_WORD, "X", "write a policy for X bits a weight", NULL, true, false },
     { DRY, 'n', "dry-run", MOE_OPT_NONE, NULL, "print the plan and exact sizes; write nothing",
         NULL, false, false },
     { REPORT, 0, "report", MOE_OPT_FILE, "FILE", "measure the errors; one JSON line a tensor",
@@ -76,6 +80,7 @@ static const char *const usage[] = {
     "--dequant [-j N] [--force] SRC DST",
     "--diff [--gate GATE] [-j N] A B",
     "--scan [--limit X] [-j N] SRC",
+    "--budget SIZE | --bpw X [--search HOW] [-j N] SRC >POLICY",
     "--check [-j N] SRC",
     NULL
 };
@@ -88,8 +93,9 @@ struct args {
     struct quant_plan_options plan;
     bool dry, force, json, quiet, dequant, search;
     const char *report, *format, *shared;
-    int look;                   /* DIFF, SCAN, CHECK, or 0 */
-    double gate, limit;         /* 0 = none */
+    int look;                   /* DIFF, SCAN, CHECK, BUDGET, or 0 */
+    double gate, limit, bpw;    /* 0 = none */
+    uint64_t budget;
     int threads;
 };
 
@@ -133,6 +139,14 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
     case DIFF:
     case SCAN:
     case CHECK: a->look = id; break;
+    case BUDGET:
+        a->look = BUDGET;
+        rc = moe_num_size(arg, 1, INT64_MAX, "budget", &a->budget, e);
+        break;
+    case BPW:
+        a->look = BUDGET;
+        rc = moe_num_real(arg, 1, 32, "bpw", &a->bpw, e);
+        break;
     case LIMIT: rc = moe_num_real(arg, 0, 3e38, "limit", &a->limit, e); break;
     case DRY: a->dry = true; break;
     case REPORT: a->report = arg; break;
@@ -292,15 +306,18 @@ look(const struct args *a, const char *const *path, struct moe_err *e)
 {
     struct quant_diff_options diff = { NULL, a->gate, a->quiet };
     struct quant_scan_options scan = { NULL, a->limit > 0 ? a->limit : 448, a->quiet };
+    struct quant_budget_options budget = { NULL, a->budget, a->bpw, a->plan.policy.search,
+        a->plan.policy.both, a->quiet };
     struct moe_buf b = MOE_BUF_INIT;
     struct moe_pool *pool;
     int rc = moe_pool_new(a->threads, &pool, e);
 
     if (rc != 0)
         return rc;
-    diff.pool = scan.pool = pool;
+    diff.pool = scan.pool = budget.pool = pool;
     rc = a->look == DIFF ? quant_diff_models(path[0], path[1], &diff, &b, e) :
         a->look == SCAN ? quant_scan_model(path[0], &scan, &b, e) :
+        a->look == BUDGET ? quant_budget_solve(path[0], &budget, &b, e) :
         quant_scan_check(path[0], &scan, &b, e);
     if (rc >= 0)
         (void)fwrite(b.p, 1, b.len, stdout);    /* moe_tool_end() checks stdout */
