@@ -3,15 +3,19 @@
  * moe-shard: plan where experts go, and cut checkpoints to fit. Owns the list
  * of commands.
  */
+#include "cmd/moe-shard/shard_fit.h"
 #include "cmd/moe-shard/shard_merge.h"
 #include "cmd/moe-shard/shard_plan.h"
 #include "cmd/moe-shard/shard_reshard.h"
+#include "cmd/moe-shard/shard_sim.h"
 #include "cmd/moe-shard/shard_split.h"
 #include "common/base/tool.h"
 #include "common/base/verb.h"
 
 static const struct moe_verb verbs[] = {
     { "plan", &shard_plan_cmd, shard_plan },
+    { "sim", &shard_sim_cmd, shard_sim },
+    { "fit", &shard_fit_cmd, shard_fit },
     { "split", &shard_split_cmd, shard_split },
     { "merge", &shard_merge_cmd, shard_merge },
     { "reshard", &shard_reshard_cmd, shard_reshard },
