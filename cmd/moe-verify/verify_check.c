@@ -14,16 +14,53 @@
 #include "cmd/moe-verify/verify_file.h"
 #include "cmd/moe-verify/verify_list.h"
 #include "common/base/jsonw.h"
+#include "common/base/num.h"
+#include "common/base/pool.h"
 #include "common/base/stop.h"
 #include "common/base/tool.h"
 #include "common/trust/digestq.h"
 
 #define NOT_AS_LISTED (-100)        /* a job's result beside the MOE_E*: another type or shape */
 
+enum { JSON = 1, ZERO, THREADS, QUIET, STATUS, IGNORE_MISSING, STRICT };
+
+static const struct moe_opt rows[] = {
+    { JSON, 0, "json", MOE_OPT_NONE, NULL, "print JSON Lines", NULL, false, false },
+    { ZERO, 'z', "zero", MOE_OPT_NONE, NULL, "records end in NUL, names are not escaped", NULL,
+        false, false },
+    { THREADS, 'j', "threads", MOE_OPT_WORD, "N", "threads; default: the processors", NULL,
+        false, false },
+    { QUIET, 'q', "quiet", MOE_OPT_NONE, NULL, "no line for what is as listed", NULL, false,
+        false },
+    { STATUS, 0, "status", MOE_OPT_NONE, NULL, "no output, only the exit status", NULL, false,
+        false },
+    { IGNORE_MISSING, 0, "ignore-missing", MOE_OPT_NONE, NULL, "pass over files that are missing",
+        NULL, false, false },
+    { STRICT, 0, "strict", MOE_OPT_NONE, NULL, "a bad line is an error (always so)", NULL, false,
+        false },
+    { 0, 0, NULL, MOE_OPT_NONE, NULL, NULL, NULL, false, false },
+};
+
+static const char *const usage[] = {
+    "[-qz] [-j N] [--json] [--status] [LIST ...]", NULL
+};
+
+const struct moe_opt_cmd verify_check_cmd = {
+    "moe-verify check", usage, "Compare files and tensors with lists of digests.", rows, NULL
+};
+
+struct args {
+    bool json, zero;
+    bool quiet;             /* no line for what is fine; no progress */
+    bool status;            /* nothing on stdout */
+    bool ignore_missing;    /* a missing file is no answer */
+    int threads;            /* 0: as many as there are processors */
+};
+
 enum verdict { OK, DIFFERS, MISSING, UNREADABLE, VERDICTS };
 
 struct check {
-    const struct verify_opts *o;
+    const struct args *o;
     struct moe_pool *pool;
     const char *list;                       /* that is checked */
     const struct moe_sumlist_line *lines;   /* of the queue that runs */
@@ -330,21 +367,15 @@ conclude(const struct check *c, struct moe_err *e)
     return c->count[DIFFERS] + c->count[MISSING] > 0 ? MOE_EXIT_NO : MOE_EXIT_YES;
 }
 
-int
-verify_check(const struct verify_opts *o, char *const *operands, int n, struct moe_err *e)
+static int
+check_all(const struct args *o, char *const *operands, int n, struct moe_err *e)
 {
-    char in[] = "-";
-    char *const standard[] = { in };
     struct check c = { .o = o, .out = MOE_BUF_INIT };
     int rc = moe_pool_new(o->threads, &c.pool, e);
 
     if (rc != 0)
         return rc;
     c.silent = o->quiet || o->status || isatty(STDOUT_FILENO);
-    if (n == 0) {
-        operands = standard;
-        n = 1;
-    }
     for (int i = 0; i < n && rc == 0; i++) {
         rc = check_list(&c, operands[i], e);
         if (rc != 0 && rc != MOE_ESTOP && rc != MOE_ENOMEM && !ferror(stdout)) {
@@ -358,4 +389,40 @@ verify_check(const struct verify_opts *o, char *const *operands, int n, struct m
     if (ferror(stdout))
         return MOE_EXIT_TROUBLE;        /* the end of main says so */
     return rc != 0 ? rc : conclude(&c, e);
+}
+
+static int
+option(void *ctx, int id, const char *arg, struct moe_err *e)
+{
+    struct args *a = ctx;
+    int64_t n = 0;
+    int rc = 0;
+
+    switch (id) {
+    case JSON: a->json = true; break;
+    case ZERO: a->zero = true; break;
+    case QUIET: a->quiet = true; break;
+    case STATUS: a->status = true; break;
+    case IGNORE_MISSING: a->ignore_missing = true; break;
+    case STRICT: break;
+    default:
+        rc = moe_num_int(arg, 1, MOE_POOL_MAX, "--threads", &n, e);
+        a->threads = (int)n;
+    }
+    return rc;
+}
+
+int
+verify_check(int argc, char **argv, struct moe_err *e)
+{
+    char in[] = "-";
+    char *const standard[] = { in };
+    struct args a = { .threads = 0 };
+    bool helped = false;
+    int first, rc = moe_opt_parse(&verify_check_cmd, argc, argv, option, &a, &first, &helped, e);
+
+    if (rc != 0 || helped)
+        return rc;
+    return first < argc ? check_all(&a, argv + first, argc - first, e) :
+        check_all(&a, standard, 1, e);
 }

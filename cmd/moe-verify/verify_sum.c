@@ -13,13 +13,40 @@
 #include "cmd/moe-verify/verify_sum.h"
 #include "common/base/beneath.h"
 #include "common/base/jsonw.h"
+#include "common/base/num.h"
+#include "common/base/pool.h"
 #include "common/base/tool.h"
 #include "common/formats/source.h"
 #include "common/trust/digestq.h"
 #include "common/trust/sumlist.h"
 
+enum { TENSORS = 1, JSON, ZERO, THREADS, QUIET };
+
+static const struct moe_opt rows[] = {
+    { TENSORS, 't', "tensors", MOE_OPT_NONE, NULL, "digests of tensors, not of files", NULL,
+        false, false },
+    { JSON, 0, "json", MOE_OPT_NONE, NULL, "print JSON Lines", NULL, false, false },
+    { ZERO, 'z', "zero", MOE_OPT_NONE, NULL, "records end in NUL, names are not escaped", NULL,
+        false, false },
+    { THREADS, 'j', "threads", MOE_OPT_WORD, "N", "threads; default: the processors", NULL,
+        false, false },
+    { QUIET, 'q', "quiet", MOE_OPT_NONE, NULL, "no progress", NULL, false, false },
+    { 0, 0, NULL, MOE_OPT_NONE, NULL, NULL, NULL, false, false },
+};
+
+static const char *const usage[] = { "[-qz] [-j N] [--json] [--tensors] [FILE | DIR ...]", NULL };
+
+const struct moe_opt_cmd verify_sum_cmd = {
+    "moe-verify sum", usage, "Print digests of files, or of their tensors.", rows, NULL
+};
+
+struct args {
+    bool tensors, json, zero, quiet;
+    int threads;                    /* 0: as many as there are processors */
+};
+
 struct sum {
-    const struct verify_opts *o;
+    const struct args *o;
     struct moe_pool *pool;
     struct moe_progress progress;
     struct verify_files files;
@@ -30,6 +57,25 @@ struct sum {
     size_t lines, troubles;
     bool silent;                    /* no progress: unwanted, or lines go to the same terminal */
 };
+
+static int
+option(void *ctx, int id, const char *arg, struct moe_err *e)
+{
+    struct args *a = ctx;
+    int64_t n = 0;
+    int rc = 0;
+
+    switch (id) {
+    case TENSORS: a->tensors = true; break;
+    case JSON: a->json = true; break;
+    case ZERO: a->zero = true; break;
+    case QUIET: a->quiet = true; break;
+    default:
+        rc = moe_num_int(arg, 1, MOE_POOL_MAX, "--threads", &n, e);
+        a->threads = (int)n;
+    }
+    return rc;
+}
 
 static int
 write_line(struct sum *s, struct moe_err *e)
@@ -301,21 +347,15 @@ sum_tensors(struct sum *s, const char *path, struct moe_err *e)
     return rc;
 }
 
-int
-verify_sum(const struct verify_opts *o, char *const *operands, int n, struct moe_err *e)
+static int
+sum_all(const struct args *o, char *const *operands, int n, struct moe_err *e)
 {
-    char in[] = "-";
-    char *const standard[] = { in };
     struct sum s = { .o = o, .files = VERIFY_FILES_INIT, .line = MOE_BUF_INIT };
     int rc = moe_pool_new(o->threads, &s.pool, e);
 
     if (rc != 0)
         return rc;
     s.silent = o->quiet || isatty(STDOUT_FILENO);
-    if (n == 0) {
-        operands = standard;
-        n = 1;
-    }
     if (!o->tensors)
         rc = sum_files(&s, operands, n, e);
     for (int i = 0; o->tensors && i < n && rc == 0; i++)
@@ -328,4 +368,21 @@ verify_sum(const struct verify_opts *o, char *const *operands, int n, struct moe
     if (ferror(stdout))
         return MOE_EXIT_TROUBLE;        /* the end of main says so */
     return rc != 0 ? rc : s.troubles > 0 ? MOE_EXIT_TROUBLE : MOE_EXIT_YES;
+}
+
+int
+verify_sum(int argc, char **argv, struct moe_err *e)
+{
+    char in[] = "-";
+    char *const standard[] = { in };
+    struct args a = { .threads = 0 };
+    bool helped = false;
+    int first, rc = moe_opt_parse(&verify_sum_cmd, argc, argv, option, &a, &first, &helped, e);
+
+    if (rc != 0 || helped)
+        return rc;
+    if (a.tensors && a.zero)
+        return moe_err_set(e, MOE_EUSAGE, "--tensors has no form with --zero");
+    return first < argc ? sum_all(&a, argv + first, argc - first, e) :
+        sum_all(&a, standard, 1, e);
 }
