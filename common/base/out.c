@@ -307,6 +307,37 @@ moe_out_at(int dirfd, const char *dir, const char *name, uint64_t size_hint,
     return 0;
 }
 
+int
+moe_out_again(int dirfd, const char *dir, const char *name, uint64_t from, uint64_t size_hint,
+    struct moe_out **out, struct moe_err *e)
+{
+    char path[2 * MOE_ERR_TEXT];
+    struct moe_out *o;
+    struct stat st;
+    int rc = 0;
+
+    *out = NULL;
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);     /* for messages: may be cut */
+    if ((o = new_out(IN_DIRECTORY, path, e)) == NULL)
+        return MOE_ENOMEM;
+    o->fd = openat(dirfd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (o->fd < 0 || fstat(o->fd, &st) != 0)
+        rc = moe_err_sys(e, MOE_EIO, errno, "%s", path);
+    else if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < from)
+        rc = moe_err_set(e, MOE_EFORMAT, "%s: has lost bytes that were written", path);
+    else if (ftruncate(o->fd, (off_t)from) != 0 || (fsync(dirfd) != 0 && errno != EINVAL))
+        rc = moe_err_sys(e, MOE_EIO, errno, "%s", path);
+    else
+        rc = reserve(o, size_hint, e);
+    o->at = from;
+    if (rc != 0) {
+        moe_out_abort(o);
+        return rc;
+    }
+    *out = o;
+    return 0;
+}
+
 /* ---- Public -------------------------------------------------------------------------- */
 
 int
@@ -366,6 +397,22 @@ make_durable(struct moe_out *o, struct moe_err *e)
 }
 
 int
+moe_out_sync(struct moe_out *o, struct moe_err *e)
+{
+    int rc;
+
+    if ((rc = earlier(o, e)) != 0)
+        return rc;
+    pthread_mutex_lock(&o->lock);
+    rc = flush(o, e);
+    pthread_mutex_unlock(&o->lock);
+    while (rc == 0 && o->kind != STREAM && fdatasync(o->fd) != 0)
+        if (errno != EINTR)
+            rc = fail(o, moe_err_sys(e, MOE_EIO, errno, "%s", o->path));
+    return rc;
+}
+
+int
 moe_out_commit(struct moe_out *o, struct moe_err *e)
 {
     bool named;
@@ -388,7 +435,7 @@ moe_out_commit(struct moe_out *o, struct moe_err *e)
         goto out;
     if (o->kind == ALONE) {
         rc = moe_part_publish(&o->part, o->force ? MOE_PART_REPLACE : MOE_PART_NEW, &named, e);
-    } else {
+    } else if (o->dirfd >= 0) {
         (void)close(o->dirfd);  /* it stays where it is */
         o->dirfd = -1;
     }

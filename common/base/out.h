@@ -45,6 +45,9 @@ int moe_out_write(struct moe_out *o, const void *p, size_t n, struct moe_err *e)
 int moe_out_pwrite(struct moe_out *o, const void *p, size_t n, uint64_t at,
     struct moe_err *e);
 
+/* Write out what was appended, and wait until it is on disk. Errors: MOE_EIO, MOE_ESTOP. */
+int moe_out_sync(struct moe_out *o, struct moe_err *e);
+
 /* Bytes appended so far. */
 uint64_t moe_out_pos(const struct moe_out *o);
 

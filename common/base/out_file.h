@@ -14,4 +14,12 @@
 int moe_out_at(int dirfd, const char *dir, const char *name, uint64_t size_hint,
     struct moe_out **out, struct moe_err *e);
 
+/*
+ * Go on with file name of dirfd, or begin it: what lies behind byte `from` is
+ * cut off, and appending goes on there. Abort leaves the file. Errors: also
+ * MOE_EFORMAT (the file is shorter).
+ */
+int moe_out_again(int dirfd, const char *dir, const char *name, uint64_t from,
+    uint64_t size_hint, struct moe_out **out, struct moe_err *e);
+
 #endif

@@ -86,8 +86,8 @@ look_at_old(struct moe_outdir *d, bool force, struct moe_err *e)
     return 0;
 }
 
-int
-moe_outdir_open(const char *path, bool force, struct moe_outdir **out, struct moe_err *e)
+static int
+begin(const char *path, bool force, bool keep, struct moe_outdir **out, struct moe_err *e)
 {
     struct moe_outdir *d = calloc(1, sizeof(*d));
     int rc;
@@ -96,13 +96,25 @@ moe_outdir_open(const char *path, bool force, struct moe_outdir **out, struct mo
     if (d == NULL)
         return moe_err_set(e, MOE_ENOMEM, "%s: out of memory", path);
     if ((rc = moe_part_find(&d->part, path, e)) == 0 && (rc = look_at_old(d, force, e)) == 0)
-        rc = moe_part_begin(&d->part, true, e);
+        rc = keep ? moe_part_keep(&d->part, e) : moe_part_begin(&d->part, true, e);
     if (rc != 0) {
         moe_outdir_abort(d);
         return rc;
     }
     *out = d;
     return 0;
+}
+
+int
+moe_outdir_open(const char *path, bool force, struct moe_outdir **out, struct moe_err *e)
+{
+    return begin(path, force, false, out, e);
+}
+
+int
+moe_outdir_keep(const char *path, bool force, struct moe_outdir **out, struct moe_err *e)
+{
+    return begin(path, force, true, out, e);
 }
 
 static bool
@@ -127,6 +139,16 @@ enter(struct moe_outdir *d, const char *name, size_t n, int *fd, struct moe_err 
 }
 
 int
+moe_outdir_again(struct moe_outdir *d, const char *name, uint64_t from, uint64_t size_hint,
+    struct moe_out **out, struct moe_err *e)
+{
+    *out = NULL;
+    if (!is_component(name, strlen(name)))
+        return moe_err_set(e, MOE_EIO, "%s/%s: not a name for a file", d->part.path, name);
+    return moe_out_again(d->part.fd, d->part.path, name, from, size_hint, out, e);
+}
+
+int
 moe_outdir_file(struct moe_outdir *d, const char *name, uint64_t size_hint,
     struct moe_out **out, struct moe_err *e)
 {
@@ -137,6 +159,8 @@ moe_outdir_file(struct moe_outdir *d, const char *name, uint64_t size_hint,
     *out = NULL;
     if (!is_component(name, n) || !is_component(base, strlen(base)))
         return moe_err_set(e, MOE_EIO, "%s/%s: not a name for a file", d->part.path, name);
+    if (base == name && d->part.kept)
+        return moe_out_again(d->part.fd, d->part.path, name, 0, size_hint, out, e);
     if (base == name)
         return moe_out_at(d->part.fd, d->part.path, name, size_hint, out, e);
     if ((rc = enter(d, name, n, &fd, e)) != 0)

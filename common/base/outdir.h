@@ -27,6 +27,22 @@ int moe_outdir_open(const char *path, bool force, struct moe_outdir **out,
     struct moe_err *e);
 
 /*
+ * The same in PATH.part, which is made or found, locked, and left when the
+ * directory is aborted: so that the next one can go on. Files in it are begun
+ * anew by moe_outdir_file(), or gone on with. Errors: also MOE_EEXIST (another
+ * process works on it).
+ */
+int moe_outdir_keep(const char *path, bool force, struct moe_outdir **out,
+    struct moe_err *e);
+
+/*
+ * Go on with a file of a kept directory: what lies behind byte `from` is cut
+ * off. Errors: also MOE_EFORMAT (it is shorter).
+ */
+int moe_outdir_again(struct moe_outdir *d, const char *name, uint64_t from, uint64_t size_hint,
+    struct moe_out **out, struct moe_err *e);
+
+/*
  * Begin file name in it: one path component, or two, of which the first is a
  * directory that is made when it is not there yet. The file is
  * finished by moe_out_commit() (which only fsyncs; it appears when the directory

@@ -261,6 +261,28 @@ moe_part_begin(struct moe_part *p, bool directory, struct moe_err *e)
     return 0;
 }
 
+int
+moe_part_keep(struct moe_part *p, struct moe_err *e)
+{
+    size_t n = strlen(p->name);
+
+    if (n + SUFFIX_LEN > NAME_MAX)
+        return moe_err_set(e, MOE_EIO, "%s: too long a name for what may be resumed", p->path);
+    memcpy(p->tmp, p->name, n);
+    memcpy(p->tmp + n, SUFFIX, SUFFIX_LEN + 1);
+    p->kept = true;
+    if (mkdirat(p->dirfd, p->tmp, 0777) != 0 && errno != EEXIST)
+        return moe_err_sys(e, MOE_EIO, errno, "%s%s", p->path, SUFFIX);
+    p->fd = openat(p->dirfd, p->tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (p->fd < 0)
+        return moe_err_sys(e, MOE_EIO, errno, "%s%s", p->path, SUFFIX);
+    if (!lock(p))
+        return moe_err_set(e, MOE_EEXIST, "%s%s: another process works on it", p->path, SUFFIX);
+    if (fsync(p->dirfd) != 0 && errno != EINVAL && errno != EROFS)
+        return io_error(p, e);
+    return 0;
+}
+
 /* ---- Publishing -------------------------------------------------------------------- */
 
 /* Rename without replacing, also where the file system cannot do that in one call. */
@@ -324,7 +346,7 @@ moe_part_publish(struct moe_part *p, enum moe_part_how how, bool *named, struct 
 void
 moe_part_drop(struct moe_part *p)
 {
-    if (p->tmp[0] != '\0')
+    if (p->tmp[0] != '\0' && !p->kept)
         (void)remove_tree(p->dirfd, p->tmp);
     p->tmp[0] = '\0';
 }

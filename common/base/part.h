@@ -26,6 +26,7 @@ struct moe_part {
     char tmp[NAME_MAX + 1];     /* "" when there is no temporary */
     int dirfd;                  /* where both lie */
     int fd;                     /* the temporary */
+    bool kept;                  /* by moe_part_keep() */
     bool exists;                /* something has the name, and this is what: */
     struct stat old;
 };
@@ -43,6 +44,13 @@ int moe_part_find(struct moe_part *p, const char *path, struct moe_err *e);
  * It gets the permissions of what it will replace. Errors: MOE_EIO.
  */
 int moe_part_begin(struct moe_part *p, bool directory, struct moe_err *e);
+
+/*
+ * Begin a directory that outlives its maker: NAME.part beside the destination,
+ * made or found, and locked. moe_part_drop() leaves it. Errors: MOE_EIO,
+ * MOE_EEXIST (another process works on it).
+ */
+int moe_part_keep(struct moe_part *p, struct moe_err *e);
 
 enum moe_part_how {
     MOE_PART_NEW,       /* nothing may have the name: MOE_EEXIST */

@@ -220,7 +220,13 @@ open_shard(struct moe_sink *s, size_t k, struct moe_err *e)
     if ((rc = shard_header(s->plan, d, &b, e)) != 0)
         goto out;
     if (s->dir != NULL) {
+        uint64_t come = atomic_load(&d->come);
+
         moe_sink_name(k, s->l.n, name);
+        if (come > 0) {         /* from before; the header with it */
+            rc = moe_outdir_again(s->dir, name, d->head + come, size, &d->out, e);
+            goto out;
+        }
         rc = moe_outdir_file(s->dir, name, size, &d->out, e);
     } else {
         rc = moe_out_open(s->path, s->force, size, &d->out, e);
@@ -268,8 +274,27 @@ count(struct moe_sink *s, size_t k, uint64_t n, struct moe_err *e)
     return rc;
 }
 
-int
-moe_sink_open(const char *path, bool force, const struct moe_sink_plan *plan,
+/* Shards that `done` bytes fill are there; the next one is gone on with. */
+static int
+take_up(struct moe_sink *s, uint64_t done, struct moe_err *e)
+{
+    for (size_t k = 0; k < s->l.n && done > 0; k++) {
+        struct shard *d = &s->l.shards[k];
+        uint64_t n = done < d->data ? done : d->data;
+        int rc;
+
+        atomic_store(&d->come, n);
+        done -= n;
+        if (n < d->data)
+            break;
+        if ((rc = need_shard(s, k, e)) != 0 || (rc = count(s, k, 0, e)) != 0)
+            return rc;
+    }
+    return done == 0 ? 0 : moe_err_set(e, MOE_EFORMAT, "output: more data than the plan has");
+}
+
+static int
+begin(const char *path, bool force, bool keep, uint64_t done, const struct moe_sink_plan *plan,
     struct moe_sink **out, struct moe_err *e)
 {
     struct moe_sink_plan one = *plan;
@@ -289,17 +314,46 @@ moe_sink_open(const char *path, bool force, const struct moe_sink_plan *plan,
         one.shard_bytes = 0;
     if ((s->path = strdup(path)) == NULL)
         rc = no_memory(e);
+    else if (keep && single)
+        rc = moe_err_set(e, MOE_EUNSUP, "%s: only a directory can be resumed", path);
     else if ((rc = layout_init(&s->l, &one, e)) == 0 && !single)
-        rc = moe_outdir_open(path, force, &s->dir, e);
-    /* Open what comes first now: an output that is there already is told before any work. */
+        rc = keep ? moe_outdir_keep(path, force, &s->dir, e) :
+            moe_outdir_open(path, force, &s->dir, e);
     if (rc == 0)
-        rc = need_shard(s, 0, e);
+        rc = take_up(s, done, e);
+    /* Open what comes first now: an output that is there already is told before any work. */
+    while (rc == 0 && s->next + 1 < s->l.n && s->l.shards[s->next].done)
+        s->next++;
+    if (rc == 0 && !s->l.shards[s->next].done)
+        rc = need_shard(s, s->next, e);
     if (rc != 0) {
         moe_sink_abort(s);
         return rc;
     }
     *out = s;
     return 0;
+}
+
+int
+moe_sink_open(const char *path, bool force, const struct moe_sink_plan *plan,
+    struct moe_sink **out, struct moe_err *e)
+{
+    return begin(path, force, false, 0, plan, out, e);
+}
+
+int
+moe_sink_keep(const char *path, bool force, const struct moe_sink_plan *plan, uint64_t done,
+    struct moe_sink **out, struct moe_err *e)
+{
+    return begin(path, force, true, done, plan, out, e);
+}
+
+int
+moe_sink_sync(struct moe_sink *s, struct moe_err *e)
+{
+    struct moe_out *o = s->l.shards[s->next].out;
+
+    return o != NULL ? moe_out_sync(o, e) : 0;  /* a finished file has been */
 }
 
 int

@@ -51,6 +51,18 @@ struct moe_sink;
 int moe_sink_open(const char *path, bool force, const struct moe_sink_plan *plan,
     struct moe_sink **out, struct moe_err *e);
 
+/*
+ * The same for a directory that may be gone on with: it is written to PATH.part,
+ * which stays when the sink is aborted. The first `done` bytes of the data, all
+ * shards counted, are there from before; moe_sink_write() goes on behind them.
+ * Errors: also MOE_EUNSUP (no directory), MOE_EFORMAT (bytes are missing).
+ */
+int moe_sink_keep(const char *path, bool force, const struct moe_sink_plan *plan, uint64_t done,
+    struct moe_sink **out, struct moe_err *e);
+
+/* Wait until what moe_sink_write() was given is on disk. */
+int moe_sink_sync(struct moe_sink *s, struct moe_err *e);
+
 /* The next n bytes of the data, in order of the plan; may cross tensors. One thread. */
 int moe_sink_write(struct moe_sink *s, const void *p, size_t n, struct moe_err *e);
 
