@@ -22,7 +22,7 @@
 #define FORMATS "int4|int8|int8-w8a8|fp8|fp8-tensor|fp8-block|fp8-deepseek|mxfp4|mxfp8|nvfp4"
 
 enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, IMATRIX, NAN_IS, DEQUANT,
-    DIFF, SCAN, CHECK, LIMIT, BUDGET, BPW, DRY, REPORT, GATE, THREADS, FORCE, JSON, QUIET };
+    DIFF, SCAN, CHECK, LIMIT, BUDGET, BPW, DRY, REPORT, GATE, THREADS, RESUME, FORCE, JSON, QUIET };
 
 static const struct moe_opt rows[] = {
     { FORMAT, 'f', "format", MOE_OPT_CHOICE, "FORMAT", "format of routed experts; default int4",
@@ -67,6 +67,8 @@ static const struct moe_opt rows[] = {
         "no model if a matrix is worse than sqnr=DB", NULL, false, false },
     { THREADS, 'j', "threads", MOE_OPT_WORD, "N", "threads; default: the processors", NULL, false,
         false },
+    { RESUME, 0, "resume", MOE_OPT_NONE, NULL, "go on where a run like this was ended", NULL, false,
+        false },
     { FORCE, 0, "force", MOE_OPT_NONE, NULL, "replace what is there", NULL, false, false },
     { JSON, 0, "json", MOE_OPT_NONE, NULL, "with -n: JSON Lines", NULL, false, false },
     { QUIET, 'q', "quiet", MOE_OPT_NONE, NULL, "no progress and no summary on stderr", NULL,
@@ -91,7 +93,7 @@ static const struct moe_opt_cmd command = {
 
 struct args {
     struct quant_plan_options plan;
-    bool dry, force, json, quiet, dequant, search;
+    bool dry, force, json, quiet, dequant, search, resume;
     const char *report, *format, *shared;
     int look;                   /* DIFF, SCAN, CHECK, BUDGET, or 0 */
     double gate, limit, bpw;    /* 0 = none */
@@ -155,6 +157,7 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
         if ((rc = moe_num_int(arg, 1, MOE_POOL_MAX, "threads", &n, e)) == 0)
             a->threads = (int)n;
         break;
+    case RESUME: a->resume = true; break;
     case FORCE: a->force = true; break;
     case JSON: a->json = true; break;
     default: a->quiet = true;
@@ -262,6 +265,23 @@ pass_gate(const struct args *a, const struct quant_report *r)
     return 1;
 }
 
+/* The output, from the start or from where a run before it came. */
+static int
+open_sink(struct moe_source *s, const struct quant_plan *p, const struct args *a,
+    const char *dst, struct quant_run_options *opt, struct moe_sink **sink, struct moe_err *e)
+{
+    uint64_t bytes;
+    int rc;
+
+    if (!a->resume)
+        return moe_sink_open(dst, a->force, &p->sink, sink, e);
+    if ((rc = quant_journal_open(dst, s, p, &opt->journal, &opt->first, &bytes, e)) != 0)
+        return rc;
+    if (opt->first > 0 && !a->quiet)
+        moe_tool_warn("going on after %zu of %zu tensors", opt->first, p->n);
+    return moe_sink_keep(dst, a->force, &p->sink, bytes, sink, e);
+}
+
 static int
 write_model(struct moe_source *s, struct quant_plan *p, const struct args *a, const char *dst,
     struct moe_err *e)
@@ -274,7 +294,7 @@ write_model(struct moe_source *s, struct quant_plan *p, const struct args *a, co
     moe_progress_start(&progress, "quantising", moe_source_bytes(s), a->quiet);
     opt.progress = &progress;
     if ((rc = moe_pool_new(a->threads, &opt.pool, e)) != 0 ||
-        (rc = moe_sink_open(dst, a->force, &p->sink, &sink, e)) != 0)
+        (rc = open_sink(s, p, a, dst, &opt, &sink, e)) != 0)
         goto out;
     if ((a->report != NULL || a->gate > 0) &&
         (rc = quant_report_open(a->report, a->force, &opt.report, e)) != 0)
@@ -285,6 +305,8 @@ write_model(struct moe_source *s, struct quant_plan *p, const struct args *a, co
     if (no == 0) {
         rc = moe_sink_commit(sink, e);
         sink = NULL;
+        if (rc == 0)
+            quant_journal_done(opt.journal);
     }
     if (rc == 0 && opt.report != NULL) {
         rc = quant_report_close(opt.report, s, p, e);
@@ -293,6 +315,7 @@ write_model(struct moe_source *s, struct quant_plan *p, const struct args *a, co
 out:
     moe_progress_end(&progress);
     moe_sink_abort(sink);
+    quant_journal_close(opt.journal);
     quant_report_abort(opt.report);
     moe_pool_free(opt.pool);
     if (rc == 0 && no == 0 && !a->quiet)
@@ -356,6 +379,10 @@ run(int argc, char **argv, struct moe_err *e)
     dst = argv[first + 1];
     if (a.report != NULL && strcmp(a.report, "-") == 0 && strcmp(dst, "-") == 0)
         return moe_err_set(e, MOE_EUSAGE, "model and report cannot both go to stdout");
+    if (a.resume && (!quant_plan_is_dir(dst) || strcmp(src, "-") == 0))
+        return moe_err_set(e, MOE_EUSAGE, "--resume goes from files to a directory");
+    if (a.resume && (a.report != NULL || a.gate > 0))
+        return moe_err_set(e, MOE_EUSAGE, "--resume measures nothing; --diff does, afterwards");
     if (a.gate > 0 && strcmp(dst, "-") == 0)
         return moe_err_set(e, MOE_EUSAGE, "--gate cannot hold back what went to stdout");
     if ((rc = moe_source_open(src, &s, e)) == 0 &&

@@ -100,6 +100,29 @@ report(struct run *r, const struct quant_plan_item *x, const struct quant_stats 
     return quant_report_item(r->opt->report, r->s, r->p, x, stats, e);
 }
 
+/* The next bytes of the output. */
+static int
+emit(struct run *r, const void *p, size_t n, struct moe_err *e)
+{
+    if (r->opt->journal != NULL)
+        quant_journal_add(r->opt->journal, p, n);
+    return moe_sink_write(r->sink, p, n, e);
+}
+
+/* An item is written: what the journal promises has to be on disk first. */
+static int
+finish(struct run *r, const struct quant_plan_item *x, struct moe_err *e)
+{
+    bool due = false;
+    int rc = 0;
+
+    if (r->opt->journal != NULL &&
+        (rc = quant_journal_item(r->opt->journal, x->name, &due, e)) == 0 && due &&
+        (rc = moe_sink_sync(r->sink, e)) == 0)
+        rc = quant_journal_promise(r->opt->journal, e);
+    return rc;
+}
+
 /* The parts that come after the codes. */
 static int
 write_rest(struct run *r, const struct quant_plan_item *x, struct moe_err *e)
@@ -112,12 +135,12 @@ write_rest(struct run *r, const struct quant_plan_item *x, struct moe_err *e)
 
     for (size_t k = 1; rc == 0 && k < n; k++) {
         if (k == 1) {
-            rc = moe_sink_write(r->sink, r->scales.p, r->scales.len, e);
+            rc = emit(r, r->scales.p, r->scales.len, e);
         } else if (part[k].dtype == MOE_I64) {
-            rc = moe_sink_write(r->sink, shape, sizeof(shape), e);
+            rc = emit(r, shape, sizeof(shape), e);
         } else if (part[k].dtype == MOE_F32) {
             global = x->redeal ? global : quant_encode_global(r->p->ranges[x->range]);
-            rc = moe_sink_write(r->sink, &global, sizeof(global), e);
+            rc = emit(r, &global, sizeof(global), e);
         } else {
             uint32_t *zeros = malloc((size_t)part[k].bytes + 1);
 
@@ -125,7 +148,7 @@ write_rest(struct run *r, const struct quant_plan_item *x, struct moe_err *e)
                 return moe_err_set(e, MOE_ENOMEM, "out of memory");
             quant_encode_zeros(zeros, (const int8_t *)r->zeros.p, x->rows, part[k].shape[1],
                 x->scheme.codec->bits);
-            rc = moe_sink_write(r->sink, zeros, (size_t)part[k].bytes, e);
+            rc = emit(r, zeros, (size_t)part[k].bytes, e);
             free(zeros);
         }
     }
@@ -139,7 +162,7 @@ write_rows(struct run *r, const struct quant_tile *t, struct moe_err *e)
 {
     const struct quant_plan_item *x = t->item;
     uint64_t scales = quant_scheme_scales(&x->scheme, t->rows, x->cols);
-    int rc = moe_sink_write(r->sink, t->data,
+    int rc = emit(r, t->data,
         (size_t)t->rows * quant_encode_row(&x->scheme, x->cols), e);
 
     if (x->scheme.codec->rows == 0 && t->row > 0)
@@ -152,7 +175,7 @@ write_rows(struct run *r, const struct quant_tile *t, struct moe_err *e)
     quant_encode_merge(&r->stats, &t->stats);
     if (rc != 0 || !t->last)
         return rc;
-    if ((rc = write_rest(r, x, e)) == 0)
+    if ((rc = write_rest(r, x, e)) == 0 && (rc = finish(r, x, e)) == 0)
         rc = report(r, x, &r->stats, e);
     r->stats = (struct quant_stats){ .values = 0 };
     return rc;
@@ -166,9 +189,9 @@ write_tile(struct run *r, const struct quant_tile *t, struct moe_err *e)
     moe_progress_add(r->opt->progress, t->len);
     if (t->item->scheme.codec != NULL)
         return write_rows(r, t, e);
-    if ((rc = moe_sink_write(r->sink, t->in, t->len, e)) != 0 || !t->last)
+    if ((rc = emit(r, t->in, t->len, e)) != 0 || !t->last)
         return rc;
-    return report(r, t->item, NULL, e);
+    return (rc = finish(r, t->item, e)) != 0 ? rc : report(r, t->item, NULL, e);
 }
 
 /* Job 0 writes the batch before; the others each compute a tile. */
@@ -378,7 +401,7 @@ int
 quant_run(struct moe_source *s, struct quant_plan *p, struct moe_sink *sink,
     const struct quant_run_options *opt, struct moe_err *e)
 {
-    struct run r = { .s = s, .p = p, .sink = sink, .opt = opt };
+    struct run r = { .s = s, .p = p, .sink = sink, .opt = opt, .item = opt->first };
     int rc = setup(&r, e), k = 0;
 
     if (rc == 0)

@@ -3,6 +3,7 @@
 #ifndef CMD_QUANT_RUN_H
 #define CMD_QUANT_RUN_H
 
+#include "cmd/moe-quant/quant_journal.h"
 #include "cmd/moe-quant/quant_report.h"
 #include "cmd/moe-quant/quant_tile.h"
 #include "common/base/pool.h"
@@ -11,6 +12,8 @@
 struct quant_run_options {
     struct moe_pool *pool;
     struct quant_report *report;    /* NULL = none; told as matrices are finished */
+    struct quant_journal *journal;  /* NULL = none */
+    size_t first;               /* items before it are in the sink already */
     struct moe_progress *progress;
 };
 
