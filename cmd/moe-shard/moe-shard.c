@@ -3,6 +3,7 @@
  * moe-shard: plan where experts go, and cut checkpoints to fit. Owns the list
  * of commands.
  */
+#include "cmd/moe-shard/shard_compare.h"
 #include "cmd/moe-shard/shard_fit.h"
 #include "cmd/moe-shard/shard_merge.h"
 #include "cmd/moe-shard/shard_plan.h"
@@ -14,6 +15,7 @@
 
 static const struct moe_verb verbs[] = {
     { "plan", &shard_plan_cmd, shard_plan },
+    { "compare", &shard_compare_cmd, shard_compare },
     { "sim", &shard_sim_cmd, shard_sim },
     { "fit", &shard_fit_cmd, shard_fit },
     { "split", &shard_split_cmd, shard_split },
