@@ -21,8 +21,9 @@
 #define MAX_AUX ((size_t)64 << 20)      /* bytes of a file beside the weights */
 #define FORMATS "int4|int8|int8-w8a8|fp8|fp8-tensor|fp8-block|fp8-deepseek|mxfp4|mxfp8|nvfp4"
 
-enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, IMATRIX, NAN_IS, DEQUANT,
-    DIFF, SCAN, CHECK, LIMIT, BUDGET, BPW, DRY, REPORT, GATE, THREADS, RESUME, FORCE, JSON, QUIET };
+enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, IMATRIX, LORA, NAN_IS,
+    DEQUANT, DIFF, SCAN, CHECK, LIMIT, BUDGET, BPW, DRY, REPORT, GATE, THREADS, RESUME, FORCE, JSON,
+    QUIET };
 
 static const struct moe_opt rows[] = {
     { FORMAT, 'f', "format", MOE_OPT_CHOICE, "FORMAT", "format of routed experts; default int4",
@@ -44,6 +45,8 @@ static const struct moe_opt rows[] = {
         "pos|both", false, false },
     { IMATRIX, 0, "imatrix", MOE_OPT_FILE, "FILE",
         "weigh errors by an importance matrix of llama.cpp", NULL, false, false },
+    { LORA, 0, "merge-lora", MOE_OPT_DIR, "DIR", "add a LoRA adapter of PEFT to the weights", NULL,
+        false, false },
     { NAN_IS, 0, "nan", MOE_OPT_CHOICE, "WHAT", "values that are no numbers; default stop",
         "stop|zero", false, false },
     { DEQUANT, 0, "dequant", MOE_OPT_NONE, NULL, "the other way: write a quantised model in BF16",
@@ -136,6 +139,7 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
         break;
     case SIGN: o->both = strcmp(arg, "both") == 0; break;
     case IMATRIX: a->plan.imatrix_file = arg; break;
+    case LORA: a->plan.lora_dir = arg; break;
     case NAN_IS: a->plan.nan_zero = strcmp(arg, "zero") == 0; break;
     case DEQUANT: a->dequant = true; break;
     case DIFF:
@@ -328,7 +332,8 @@ static int
 look(const struct args *a, const char *const *path, struct moe_err *e)
 {
     struct quant_diff_options diff = { NULL, a->gate, a->quiet };
-    struct quant_scan_options scan = { NULL, a->limit > 0 ? a->limit : 448, a->quiet };
+    struct quant_scan_options scan = { NULL, a->plan.lora_dir, a->limit > 0 ? a->limit : 448,
+        a->quiet };
     struct quant_budget_options budget = { NULL, a->budget, a->bpw, a->plan.policy.search,
         a->plan.policy.both, a->quiet };
     struct moe_buf b = MOE_BUF_INIT;
@@ -363,6 +368,8 @@ run(int argc, char **argv, struct moe_err *e)
         return rc;
     if (a.limit > 0 && a.look != SCAN)
         return moe_err_set(e, MOE_EUSAGE, "--limit goes with --scan");
+    if (a.plan.lora_dir != NULL && a.look != 0 && a.look != SCAN)
+        return moe_err_set(e, MOE_EUSAGE, "--merge-lora goes with --scan, or with writing a model");
     if (a.look != 0 && argc - first != (a.look == DIFF ? 2 : 1))
         return moe_err_set(e, MOE_EUSAGE, "%s wanted, %d operands are given",
             a.look == DIFF ? "two models are" : "one model is", argc - first);

@@ -333,7 +333,7 @@ quant_budget_solve(const char *src, const struct quant_budget_options *opt, stru
     struct run r = { .opt = opt };
     int rc;
 
-    if ((rc = quant_walk_open(src, &r.w, e)) == 0 && (rc = make_units(&r, e)) == 0) {
+    if ((rc = quant_walk_open(src, NULL, &r.w, e)) == 0 && (rc = make_units(&r, e)) == 0) {
         if (r.n == 0)
             rc = moe_err_set(e, MOE_EFORMAT, "%s: no layers to choose for", src);
         else if ((rc = measure(&r, e)) == 0 && (rc = choose(&r, e)) == 0)

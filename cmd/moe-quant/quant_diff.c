@@ -219,7 +219,8 @@ quant_diff_models(const char *a, const char *b, const struct quant_diff_options 
     int rc;
 
     moe_progress_start(&progress, "comparing", 0, opt->quiet);
-    if ((rc = quant_walk_open(a, &r.a, e)) != 0 || (rc = quant_walk_open(b, &r.b, e)) != 0 ||
+    if ((rc = quant_walk_open(a, NULL, &r.a, e)) != 0 ||
+        (rc = quant_walk_open(b, NULL, &r.b, e)) != 0 ||
         (rc = make_pairs(&r, e)) != 0)
         goto out;
     progress.total = moe_source_bytes(r.a.s);

@@ -81,6 +81,7 @@ fingerprint(struct moe_source *s, const struct quant_plan *p, char hex[MOE_DIGES
         moe_digest_add(&d, &x->weights.times, sizeof(x->weights.times));
     }
     add_number(&d, p->opt.nan_zero);
+    add_text(&d, p->opt.lora_dir != NULL ? p->opt.lora_dir : "");
     moe_digest_add(&d, p->config.p != NULL ? p->config.p : "", p->config.len);
     rc = moe_digest_end(&d, sum, e);
     moe_digest_fini(&d);

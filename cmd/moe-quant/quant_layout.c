@@ -265,7 +265,7 @@ quant_layout_agree(struct moe_source *s, struct quant_plan *p, struct moe_err *e
 
         if (x->scheme.codec == NULL)
             continue;
-        x->redeal = quant_input_same_grid(&x->in, &x->scheme);
+        x->redeal = x->lora == 0 && quant_input_same_grid(&x->in, &x->scheme);
         rc = check_memory(s, x, e);
     }
     return rc != 0 ? rc : number_ranges(s, p, e);

@@ -159,6 +159,7 @@ write_matrix(const struct job *j, size_t i, const struct moe_naming *n, const ch
 {
     struct quant_plan_item *x;
     uint64_t bits = moe_dtype_bits(moe_source_at(j->s, i)->dtype);
+    int rc;
 
     if (n->layer >= QUANT_PLAN_MAX_LAYERS)
         return refuse(j, MOE_ELIMIT, i, "too high a layer");
@@ -177,21 +178,29 @@ write_matrix(const struct job *j, size_t i, const struct moe_naming *n, const ch
     x->cols = in->cols;
     x->len = in->m.enc == MOE_ENC_PLAIN ? in->rows * in->cols * bits / 8 :
         in->data.len / (in->m.rows / in->rows);
+    x->lora = j->p->lora != NULL ? quant_lora_find(j->p->lora, name) : 0;
+    if (x->lora != 0 && (rc = quant_lora_fits(j->p->lora, x->lora, x->rows, x->cols, j->e)) != 0)
+        return rc;
     if (scheme->codec->scale == QUANT_SCALE_FLOAT)
         x->scheme.scale = x->dtype == MOE_F16 ? MOE_F16 : MOE_BF16;
     return 0;
 }
 
-/* What is kept is copied if it is plain, and else decoded. */
+/* What is kept is copied if it is plain and nothing is added to it, and else decoded. */
 static int
-scheme_of(const struct job *j, const char *module, const struct moe_naming *n, bool plain,
-    struct quant_scheme *out)
+scheme_of(const struct job *j, const char *module, const struct moe_naming *n,
+    const struct moe_tensor *t, struct quant_scheme *out)
 {
     int rc = quant_policy_find(j->p->policy, module, n->role, out, j->e);
 
-    if (rc == 0 && out->codec == NULL && !plain)
+    if (rc != 0 || out->codec != NULL)
+        return rc;
+    if (!is_plain(t))
         *out = (struct quant_scheme){ .codec = quant_scheme_find("bf16") };
-    return rc;
+    else if (j->p->lora != NULL && quant_lora_find(j->p->lora, module) != 0)
+        *out = (struct quant_scheme){ .codec = quant_scheme_find(t->dtype == MOE_F32 ? "f32" :
+            t->dtype == MOE_F16 ? "f16" : "bf16") };
+    return 0;
 }
 
 static int
@@ -206,7 +215,7 @@ single(const struct job *j, size_t i, const struct moe_naming *n)
         return refuse(j, MOE_EUNSUP, i, "an expert's weight must have two dimensions");
     if (is_plain(t) && t->rank != 2)
         return copy(j, i, n);
-    if ((rc = scheme_of(j, n->module, n, is_plain(t), &scheme)) != 0)
+    if ((rc = scheme_of(j, n->module, n, t, &scheme)) != 0)
         return rc;
     if (scheme.codec == NULL)
         return copy(j, i, n);
@@ -274,7 +283,7 @@ static int
 member(const struct job *j, size_t i, const struct moe_naming *n, uint64_t expert,
     bool transposed, bool *kept)
 {
-    bool pair = n->proj == MOE_PROJ_GATE_UP, plain = is_plain(moe_source_at(j->s, i));
+    bool pair = n->proj == MOE_PROJ_GATE_UP;
     struct quant_scheme scheme;
     struct quant_input in;
     int rc;
@@ -287,7 +296,7 @@ member(const struct job *j, size_t i, const struct moe_naming *n, uint64_t exper
         one.expert = (int)expert;
         one.proj = pair ? (half == 0 ? MOE_PROJ_GATE : MOE_PROJ_UP) : n->proj;
         member_name(j, &one, expert, name, sizeof(name));
-        if ((rc = scheme_of(j, name, &one, plain, &scheme)) != 0)
+        if ((rc = scheme_of(j, name, &one, moe_source_at(j->s, i), &scheme)) != 0)
             return rc;
         if (expert == 0 && half == 0)
             *kept = scheme.codec == NULL;
@@ -413,8 +422,10 @@ check_something(const struct job *j)
         if (quant_plan_quantised(&j->p->items[i]))
             return 0;
     }
-    return j->p->opt.plain ? 0 : moe_err_set(j->e, MOE_EFORMAT, "%s: no routed experts, and no"
-        " rule for others: nothing to quantise", moe_source_path(j->s));
+    if (j->p->opt.plain || j->p->lora != NULL)
+        return 0;
+    return moe_err_set(j->e, MOE_EFORMAT, "%s: no routed experts, and no rule for others: nothing"
+        " to quantise", moe_source_path(j->s));
 }
 
 /* Find the weights of the errors of what is searched; it is an error if there are none at all. */
@@ -459,6 +470,9 @@ prepare(const struct job *j)
     if (j->p->opt.imatrix_file != NULL && (rc = quant_imatrix_open(j->p->opt.imatrix_file,
         &j->p->imatrix, j->e)) != 0)
         return rc;
+    if (j->p->opt.lora_dir != NULL && (rc = quant_lora_open(j->p->opt.lora_dir, &j->p->lora,
+        j->e)) != 0)
+        return rc;
     return quant_policy_open(j->p->opt.policy_file, &j->p->opt.policy, &j->p->policy, j->e);
 }
 
@@ -471,7 +485,9 @@ quant_plan_make(struct moe_source *s, const char *dst, const struct quant_plan_o
 
     *p = (struct quant_plan){ .opt = *opt };
     if ((rc = prepare(&j)) != 0 || (rc = decide(&j)) != 0 ||
-        (rc = quant_policy_check(p->policy, e)) != 0 || (rc = check_something(&j)) != 0 ||
+        (rc = quant_policy_check(p->policy, e)) != 0 ||
+        (p->lora != NULL && (rc = quant_lora_check(p->lora, e)) != 0) ||
+        (rc = check_something(&j)) != 0 ||
         (rc = quant_layout_agree(s, p, e)) != 0 || (rc = check_complete(&j)) != 0 ||
         (rc = weigh(&j)) != 0 ||
         (rc = quant_layout_outputs(s, p, e)) != 0 ||
@@ -497,6 +513,7 @@ quant_plan_free(struct quant_plan *p)
     free(p->used);
     free(p->ranges);
     quant_imatrix_close(p->imatrix);
+    quant_lora_close(p->lora);
     quant_policy_free(p->policy);
     moe_qscheme_free(p->scheme);
     moe_buf_fini(&p->config);

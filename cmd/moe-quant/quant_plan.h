@@ -12,6 +12,7 @@
 
 #include "cmd/moe-quant/quant_imatrix.h"
 #include "cmd/moe-quant/quant_input.h"
+#include "cmd/moe-quant/quant_lora.h"
 #include "cmd/moe-quant/quant_policy.h"
 #include "common/base/arena.h"
 #include "common/base/buf.h"
@@ -28,7 +29,7 @@
 
 struct quant_plan_options {
     struct quant_policy_options policy;
-    const char *policy_file, *imatrix_file;    /* or NULL */
+    const char *policy_file, *imatrix_file, *lora_dir;    /* or NULL */
     bool nan_zero;              /* NaN and infinity become 0, counted */
     bool plain;                 /* --dequant: everything comes out plain, nothing is required */
 };
@@ -50,12 +51,14 @@ struct quant_plan_item {
     size_t range;               /* which of plan.ranges, if the scheme needs one */
     enum quant_imatrix_found found; /* HERE: errors are weighted by what follows */
     struct quant_weights weights;
+    size_t lora;                /* the pair that is added, from 1; 0: none */
 };
 
 struct quant_plan {
     struct quant_plan_options opt;
     struct quant_policy *policy;
     struct quant_imatrix *imatrix;
+    struct quant_lora *lora;
     struct moe_qscheme *scheme; /* of the source */
     struct quant_plan_item *items;
     size_t n, cap;

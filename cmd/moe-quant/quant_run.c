@@ -235,7 +235,7 @@ range_job(void *ctx, size_t i, int worker)
             t->rows = x->rows - row;
         t->len = (size_t)(x->len / x->rows * t->rows);
         if (read_tile(r, t) != 0 ||
-            quant_tile_load(t, r->s, r->p->opt.nan_zero, &r->desks[worker]) != 0) {
+            quant_tile_load(t, r->s, r->p, &r->desks[worker]) != 0) {
             r->found_rc[i] = t->rc;
             return;
         }

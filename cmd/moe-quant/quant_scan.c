@@ -190,7 +190,7 @@ walk(const char *path, const struct quant_scan_options *opt, struct quant_walk *
     struct run *r, struct moe_err *e)
 {
     struct moe_progress progress;
-    int rc = quant_walk_open(path, w, e);
+    int rc = quant_walk_open(path, opt->lora, w, e);
 
     if (rc != 0)
         return rc;

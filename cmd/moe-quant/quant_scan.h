@@ -11,6 +11,7 @@
 
 struct quant_scan_options {
     struct moe_pool *pool;
+    const char *lora;           /* an adapter to add, or NULL */
     double limit;               /* magnitude over which a value is counted */
     bool quiet;
 };

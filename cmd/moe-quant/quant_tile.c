@@ -94,6 +94,7 @@ quant_tile_desk_fini(struct quant_desk *d)
     free(d->y);
     free(d->h);
     quant_input_scratch_fini(&d->scratch);
+    quant_input_scratch_fini(&d->lora);
     *d = (struct quant_desk){ .x = NULL };
 }
 
@@ -105,7 +106,7 @@ is_fast(const struct quant_plan_item *x)
     const struct quant_scheme *s = &x->scheme;
 
     return quant_input_direct(&x->in) && s->codec->grid == QUANT_GRID_INT && !s->asym &&
-        s->search == QUANT_SEARCH_RTN && !x->redeal && x->cols % 8 == 0;
+        s->search == QUANT_SEARCH_RTN && !x->redeal && x->lora == 0 && x->cols % 8 == 0;
 }
 
 /* Straight from the input to codes: RTN of symmetric whole numbers. */
@@ -162,7 +163,8 @@ widen(const struct quant_tile *t, size_t n, float *x)
 }
 
 int
-quant_tile_load(struct quant_tile *t, struct moe_source *s, bool nan_zero, struct quant_desk *d)
+quant_tile_load(struct quant_tile *t, struct moe_source *s, const struct quant_plan *p,
+    struct quant_desk *d)
 {
     size_t n = (size_t)(t->rows * t->item->cols), bad = 0;
     float mm[2];
@@ -173,17 +175,20 @@ quant_tile_load(struct quant_tile *t, struct moe_source *s, bool nan_zero, struc
         t->rc = quant_input_rows(s, &t->item->in, t->item->name, t->row, t->rows, &d->scratch,
             d->x, &t->err);
     t->bad = 0;
+    if (t->rc == 0 && t->item->lora != 0)
+        t->rc = quant_lora_apply(p->lora, t->item->lora, t->row, t->rows, t->item->cols, &d->lora,
+            d->x, &t->err);
     if (t->rc != 0 || (bad = moe_kernels()->range_f32(mm, d->x, n)) == 0)
         return t->rc;
     for (size_t i = n; i-- > 0;) {
         if (isfinite(d->x[i]))
             continue;
         t->first_bad = i;
-        if (nan_zero)
+        if (p->opt.nan_zero)
             d->x[i] = 0;
     }
-    t->bad = nan_zero ? 0 : bad;
-    t->stats.nan_zeroed = nan_zero ? bad : 0;
+    t->bad = p->opt.nan_zero ? 0 : bad;
+    t->stats.nan_zeroed = p->opt.nan_zero ? bad : 0;
     return 0;
 }
 
@@ -218,7 +223,7 @@ quant_tile_work(struct quant_tile *t, struct moe_source *s, const struct quant_p
 
     if (!measure && is_fast(x) && fast(t) == 0)
         return;
-    if (quant_tile_load(t, s, p->opt.nan_zero, d) != 0 || t->bad > 0)
+    if (quant_tile_load(t, s, p, d) != 0 || t->bad > 0)
         return;
     if (x->found == QUANT_IMATRIX_HERE) {
         if ((t->rc = quant_imatrix_read(p->imatrix, &x->weights, x->cols, d->h, &t->err)) != 0)

@@ -33,7 +33,7 @@ struct quant_tile {
 };
 
 /* What a thread works with. */
-struct quant_desk { float *x, *y, *h; struct quant_scratch scratch; };
+struct quant_desk { float *x, *y, *h; struct quant_scratch scratch, lora; };
 
 /* Rows of a tile of x. */
 uint64_t quant_tile_rows(const struct quant_plan_item *x);
@@ -55,7 +55,7 @@ void quant_tile_work(struct quant_tile *t, struct moe_source *s, const struct qu
     bool measure, struct quant_desk *d);
 
 /* The rows as float in d->x; the number of values that are NaN or infinite. */
-int quant_tile_load(struct quant_tile *t, struct moe_source *s, bool nan_zero,
+int quant_tile_load(struct quant_tile *t, struct moe_source *s, const struct quant_plan *p,
     struct quant_desk *d);
 
 #endif

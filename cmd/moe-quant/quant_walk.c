@@ -14,11 +14,12 @@
 #define PIECE ((uint64_t)32 << 10)  /* values of what is no matrix */
 
 int
-quant_walk_open(const char *path, struct quant_walk *w, struct moe_err *e)
+quant_walk_open(const char *path, const char *lora, struct quant_walk *w,
+    struct moe_err *e)
 {
     const struct quant_codec *f32 = quant_scheme_find("f32");
-    const struct quant_plan_options opt = { .plain = true, .policy = { .format = f32,
-        .shared = f32, .rest = f32, .group = QUANT_POLICY_AUTO } };
+    const struct quant_plan_options opt = { .plain = true, .lora_dir = lora,
+        .policy = { .format = f32, .shared = f32, .rest = f32, .group = QUANT_POLICY_AUTO } };
     int rc;
 
     w->plan = (struct quant_plan){ .n = 0 };
@@ -61,8 +62,11 @@ quant_walk_values(struct quant_walk *w, size_t i, uint64_t row, size_t n,
     void *raw;
     int rc;
 
-    if (t->scheme.codec != NULL)
-        return quant_input_rows(w->s, &t->in, t->name, row, n / t->cols, scratch, x, e);
+    if (t->scheme.codec != NULL) {
+        rc = quant_input_rows(w->s, &t->in, t->name, row, n / t->cols, scratch, x, e);
+        return rc != 0 || t->lora == 0 ? rc : quant_lora_apply(w->plan.lora, t->lora, row,
+            n / t->cols, t->cols, scratch, x, e);
+    }
     if ((raw = quant_input_scratch(scratch, 0, n * (size_t)size)) == NULL)
         return moe_err_set(e, MOE_ENOMEM, "out of memory");
     if ((rc = moe_source_read(w->s, t->src, row * size, raw, n * (size_t)size, e)) == 0)

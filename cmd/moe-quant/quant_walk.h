@@ -15,8 +15,12 @@ struct quant_walk {
     struct quant_plan plan;     /* every matrix as it would be decoded; others copied */
 };
 
-/* Open a model for looking at it. w may hold something on failure too. */
-int quant_walk_open(const char *path, struct quant_walk *w, struct moe_err *e);
+/*
+ * Open a model for looking at it, with an adapter added or NULL. w may hold
+ * something on failure too.
+ */
+int quant_walk_open(const char *path, const char *lora, struct quant_walk *w,
+    struct moe_err *e);
 void quant_walk_close(struct quant_walk *w);
 
 /*

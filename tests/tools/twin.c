@@ -5,9 +5,12 @@
  *   twin fuse SRC DST       single experts as stacks, as transformers 5 names them
  *   twin worse SRC A B GROUP    groups where B, a quantised SRC, has a larger error than A
  *   twin weigh SRC A gate|up|down    the error of A's expert 0, weighted as imatrix does
+ *   twin lora SRC ADAPTER MERGED MODULE RANK TIMES  an adapter for a module, and SRC with TIMES B A
+ *                           added to it, by sums in double
  *   twin imatrix OUT dat|gguf EXPERTS COLS [VALUE]   importance for layer 0's experts: few columns
  *                           count for most; expert 1 saw nothing; VALUE replaces the first
  */
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -315,7 +318,8 @@ imatrix(const char *path, bool gguf, uint64_t experts, uint64_t cols, const char
     }
     if (gguf)
         need(moe_ggufw_emit(w, &b, &err));
-    fwrite(b.p, 1, b.len, f);
+    if (b.len > 0)
+        fwrite(b.p, 1, b.len, f);
     fwrite(data.p, 1, data.len, f);
     fclose(f);
     moe_buf_fini(&b);
@@ -349,6 +353,62 @@ weigh(const char *src, const char *dst, const char *proj)
     moe_source_close(a);
 }
 
+static float
+wave(uint64_t i, double step)
+{
+    return (float)(0.1 * sin(0.37 + step * (double)i));
+}
+
+static void
+lora(char **arg)
+{
+    const char *src = arg[0], *module = arg[3];
+    uint64_t rank = strtoull(arg[4], NULL, 10);
+    double times = strtod(arg[5], NULL);
+    struct made m = { NULL, NULL, 0 }, l = { NULL, NULL, 0 };
+    struct moe_source *s;
+    char name[512];
+
+    need(moe_source_open(src, &s, &err));
+    for (size_t i = 0; i < moe_source_n(s); i++) {
+        const struct moe_tensor *t = moe_source_at(s, i);
+        uint16_t *p = load(s, i);
+        uint64_t a_shape[2], b_shape[2];
+        float *a, *b;
+
+        snprintf(name, sizeof(name), "%s.weight", module);
+        make(&m, t->name, t->dtype, t->rank, t->shape, p);
+        if (strcmp(name, t->name) != 0)
+            continue;
+        a_shape[0] = b_shape[1] = rank;
+        a_shape[1] = t->shape[1];
+        b_shape[0] = t->shape[0];
+        a = must(malloc((size_t)(rank * t->shape[1]) * sizeof(*a)));
+        b = must(malloc((size_t)(rank * t->shape[0]) * sizeof(*b)));
+        for (uint64_t k = 0; k < rank * t->shape[1]; k++)
+            a[k] = wave(k, 0.71);
+        for (uint64_t k = 0; k < rank * t->shape[0]; k++)
+            b[k] = wave(k, 1.13);
+        for (uint64_t r = 0; r < t->shape[0]; r++) {
+            for (uint64_t c = 0; c < t->shape[1]; c++) {
+                double sum = 0;
+                uint16_t *w = p + r * t->shape[1] + c;
+
+                for (uint64_t k = 0; k < rank; k++)
+                    sum += (double)b[r * rank + k] * (double)a[k * t->shape[1] + c];
+                *w = moe_dtype_f32_bf16((float)((double)moe_dtype_bf16_f32(*w) + times * sum));
+            }
+        }
+        snprintf(name, sizeof(name), "base_model.model.%s.lora_A.weight", module);
+        make(&l, name, MOE_F32, 2, a_shape, a);
+        snprintf(name, sizeof(name), "base_model.model.%s.lora_B.weight", module);
+        make(&l, name, MOE_F32, 2, b_shape, b);
+    }
+    write_made(&m, arg[2], s);
+    write_made(&l, arg[1], s);
+    moe_source_close(s);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -362,6 +422,8 @@ main(int argc, char **argv)
         worse(argv[2], argv[3], argv[4], strtoull(argv[5], NULL, 10));
     else if (strcmp(verb, "weigh") == 0 && argc == 5)
         weigh(argv[2], argv[3], argv[4]);
+    else if (strcmp(verb, "lora") == 0 && argc == 8)
+        lora(argv + 2);
     else if (strcmp(verb, "imatrix") == 0 && (argc == 6 || argc == 7))
         imatrix(argv[2], argv[3][0] == 'g', strtoull(argv[4], NULL, 10),
             strtoull(argv[5], NULL, 10), argv[6]);
