@@ -4,6 +4,7 @@
  * of commands.
  */
 #include "cmd/moe-verify/verify_check.h"
+#include "cmd/moe-verify/verify_scrub.h"
 #include "cmd/moe-verify/verify_sum.h"
 #include "common/base/tool.h"
 #include "common/base/verb.h"
@@ -11,6 +12,7 @@
 static const struct moe_verb verbs[] = {
     { "sum", &verify_sum_cmd, verify_sum },
     { "check", &verify_check_cmd, verify_check },
+    { "scrub", &verify_scrub_cmd, verify_scrub },
     { NULL, NULL, NULL },
 };
 
