@@ -23,7 +23,7 @@ bad() { # bad WHAT WORDS
 e=model.layers.1.mlp.experts.3.up_proj a=model.layers.2.self_attn.q_proj
 
 for m in $e $a; do
-    adapter $m 2 ''
+    adapter "$m" 2 ''
     status "--dequant keeps all, $m" 0 q --dequant --merge-lora ad "$k" x
     status "but what is added" 0 "$B/moe-quant" --diff --gate sqnr=75 merged x
     is "and nothing else" "$("$B/moe-quant" --diff "$k" x | grep -c '"sqnr_db":[0-9]')" 2
