@@ -4,15 +4,21 @@
  * of commands.
  */
 #include "cmd/moe-verify/verify_check.h"
+#include "cmd/moe-verify/verify_compare.h"
+#include "cmd/moe-verify/verify_prove.h"
 #include "cmd/moe-verify/verify_scrub.h"
 #include "cmd/moe-verify/verify_sum.h"
+#include "cmd/moe-verify/verify_tree.h"
 #include "common/base/tool.h"
 #include "common/base/verb.h"
 
 static const struct moe_verb verbs[] = {
     { "sum", &verify_sum_cmd, verify_sum },
     { "check", &verify_check_cmd, verify_check },
+    { "tree", &verify_tree_cmd, verify_tree },
+    { "prove", &verify_prove_cmd, verify_prove },
     { "scrub", &verify_scrub_cmd, verify_scrub },
+    { "compare", &verify_compare_cmd, verify_compare },
     { NULL, NULL, NULL },
 };
 

@@ -126,6 +126,8 @@ take(struct run *r, struct lane *l, int which)
     if (l->ours && l->fd >= 0)
         (void)posix_fadvise(l->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     rc = l->fd < 0 ? l->fd : moe_digest_begin(&l->d, &e);
+    if (rc == 0 && j->leaf)
+        moe_digest_add(&l->d, "", 1);
     if (rc == 0 && q->n == 1 && r->team > 1 && j->at != MOE_DIGESTQ_HERE &&
         fstat(l->fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= AHEAD_MIN)
         rc = moe_ahead_open(l->fd, j->at, j->len, &l->ahead, &e);

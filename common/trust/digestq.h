@@ -9,6 +9,7 @@
 #ifndef MOE_TRUST_DIGESTQ_H
 #define MOE_TRUST_DIGESTQ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct moe_digestq_job {
     int fd;                 /* open for reading, stays the caller's; -1: open() gives it */
     uint64_t at;            /* first byte, or MOE_DIGESTQ_HERE */
     uint64_t len;           /* bytes, or MOE_DIGESTQ_REST */
+    bool leaf;              /* a zero byte goes before them: a leaf of merkle.h */
     /* Result. */
     int rc;                 /* 0 or MOE_E* */
     uint64_t bytes;         /* that were digested */
