@@ -10,6 +10,7 @@
 #include "cmd/moe-shard/shard_reshard.h"
 #include "cmd/moe-shard/shard_sim.h"
 #include "cmd/moe-shard/shard_split.h"
+#include "cmd/moe-shard/shard_topo.h"
 #include "common/base/tool.h"
 #include "common/base/verb.h"
 
@@ -17,6 +18,7 @@ static const struct moe_verb verbs[] = {
     { "plan", &shard_plan_cmd, shard_plan },
     { "compare", &shard_compare_cmd, shard_compare },
     { "sim", &shard_sim_cmd, shard_sim },
+    { "topo", &shard_topo_cmd, shard_topo },
     { "fit", &shard_fit_cmd, shard_fit },
     { "split", &shard_split_cmd, shard_split },
     { "merge", &shard_merge_cmd, shard_merge },
