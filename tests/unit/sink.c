@@ -208,6 +208,54 @@ check_stream(void)
     check_data(in("s.safetensors"), "a stream");
 }
 
+/* A kept directory is ended at every number of bytes, and gone on with. */
+static void
+check_keep(uint64_t shard)
+{
+    const struct moe_sink_plan plan = { tensors, N, NULL, shard, 8 };
+    struct moe_sink *s, *other;
+    struct moe_source *back = NULL;
+    unsigned char p[127], got[96];
+    bool same = true;
+
+    data(p);
+    for (size_t cut = 0; cut <= 127; cut++) {
+        int rc = moe_sink_keep("kept", false, &plan, 0, &s, &err);
+
+        if (rc == 0 && (rc = moe_sink_write(s, p, cut, &err)) == 0)
+            rc = moe_sink_sync(s, &err);
+        if (rc == 0 && cut < 127)
+            rc = moe_sink_write(s, "lost", 1, &err);    /* behind what was told to be there */
+        if (rc == 0)
+            moe_sink_abort(s);
+        if (rc == 0 && (rc = moe_sink_keep("kept", false, &plan, cut, &s, &err)) == 0) {
+            if ((rc = moe_sink_write(s, p + cut, 127 - cut, &err)) == 0)
+                rc = moe_sink_commit(s, &err);
+            else
+                moe_sink_abort(s);
+        }
+        if (rc == 0 && (rc = moe_source_open("kept", &back, &err)) == 0)
+            rc = moe_source_read(back, moe_source_find(back, "d"), 0, got, 96, &err);
+        moe_source_close(back);
+        back = NULL;
+        same = same && rc == 0 && memcmp(got, p + 31, 96) == 0 && size_of("kept.part") < 0;
+        if (system("rm -rf kept kept.part") != 0 || !same)
+            break;
+    }
+    tap_ok(same, "shards of %llu: gone on with after any number of bytes: %s",
+        (unsigned long long)shard, err.text);
+
+    tap_ok(moe_sink_keep("kept", false, &plan, 0, &s, &err) == 0 &&
+        moe_sink_keep("kept", false, &plan, 0, &other, &err) == MOE_EEXIST &&
+        strstr(err.text, "another process") != NULL, "two at once: %s", err.text);
+    moe_sink_abort(s);
+    tap_ok(size_of("kept.part") >= 0 && moe_sink_keep("kept", false, &plan, 100, &s, &err) ==
+        MOE_EFORMAT, "bytes that are not there: %s", err.text);
+    tap_ok(moe_sink_keep("kept.safetensors", false, &plan, 0, &s, &err) == MOE_EUNSUP,
+        "one file is not kept: %s", err.text);
+    tap_ok(system("rm -rf kept.part") == 0, "removed");
+}
+
 int
 main(void)
 {
@@ -220,6 +268,8 @@ main(void)
     check_file();
     check_refusals();
     check_stream();
+    check_keep(0);
+    check_keep(30);
     scratch_leave();
     return tap_done();
 }
