@@ -5,6 +5,7 @@
  */
 #include "cmd/moe-verify/verify_check.h"
 #include "cmd/moe-verify/verify_compare.h"
+#include "cmd/moe-verify/verify_lock.h"
 #include "cmd/moe-verify/verify_prove.h"
 #include "cmd/moe-verify/verify_scrub.h"
 #include "cmd/moe-verify/verify_sum.h"
@@ -19,6 +20,7 @@ static const struct moe_verb verbs[] = {
     { "prove", &verify_prove_cmd, verify_prove },
     { "scrub", &verify_scrub_cmd, verify_scrub },
     { "compare", &verify_compare_cmd, verify_compare },
+    { "lock", &verify_lock_cmd, verify_lock },
     { NULL, NULL, NULL },
 };
 
