@@ -242,7 +242,7 @@ print(const struct args *a, const struct node *nodes, size_t n, const struct nod
             (void)differences(ref, &nodes[i], &b);
     if (b.bad)
         rc = moe_err_set(e, MOE_ENOMEM, "out of memory");
-    else if (fwrite(b.p, 1, b.len, stdout) != b.len)
+    else if (b.len > 0 && fwrite(b.p, 1, b.len, stdout) != b.len)
         rc = moe_err_set(e, MOE_EIO, "standard output");
     moe_buf_fini(&b);
     return rc != 0 ? rc : no ? MOE_EXIT_NO : MOE_EXIT_YES;

@@ -254,6 +254,13 @@ compare(const void *x, const void *y)
     return i != j ? (i < j ? -1 : 1) : strcmp(a->name, b->name);
 }
 
+static void
+sort(struct lock *l)
+{
+    if (l->n > 0)
+        qsort(l->e, l->n, sizeof(*l->e), compare);
+}
+
 static int
 print_lock(struct lock *l, struct moe_err *e)
 {
@@ -262,7 +269,7 @@ print_lock(struct lock *l, struct moe_err *e)
 
     if (l->n == 0)
         return moe_err_set(e, MOE_EFORMAT, "nothing to pin");
-    qsort(l->e, l->n, sizeof(*l->e), compare);
+    sort(l);
     moe_buf_fmt(&b, "{\"moe_lock\":1,\"entries\":%zu}\n", l->n);
     for (size_t i = 0; i < l->n; i++) {
         struct moe_jsonw w = { &b, false };
@@ -282,7 +289,7 @@ print_lock(struct lock *l, struct moe_err *e)
     }
     if (b.bad)
         rc = no_memory(e);
-    else if (fwrite(b.p, 1, b.len, stdout) != b.len)
+    else if (b.len > 0 && fwrite(b.p, 1, b.len, stdout) != b.len)
         rc = moe_err_set(e, MOE_EIO, "standard output");
     moe_buf_fini(&b);
     return rc;
@@ -333,7 +340,7 @@ read_lock(struct lock *l, const char *path, struct moe_err *e)
     if (rc == 0 && (n < 0 || (size_t)n != l->n))
         rc = moe_err_set(e, MOE_EFORMAT, "%s: is no whole lock", path);
     moe_buf_fini(&b);
-    qsort(l->e, l->n, sizeof(*l->e), compare);
+    sort(l);
     return rc;
 }
 
@@ -345,10 +352,11 @@ differences(const struct lock *was, struct lock *is, const struct args *a, struc
     size_t i = 0, j = 0;
     int rc;
 
-    qsort(is->e, is->n, sizeof(*is->e), compare);
+    sort(is);
     while (i < was->n || j < is->n) {
-        const struct entry *x = &was->e[i], *y = &is->e[j];
-        int c = i == was->n ? 1 : j == is->n ? -1 : compare(x, y);
+        const struct entry *x = i < was->n ? &was->e[i] : NULL;
+        const struct entry *y = j < is->n ? &is->e[j] : NULL;
+        int c = x == NULL ? 1 : y == NULL ? -1 : compare(x, y);
         const struct entry *it = c > 0 ? y : x;
         const char *what = c < 0 ? "missing" : c > 0 ? "new" :
             strcmp(x->value, y->value) != 0 ? "differs" : NULL;
@@ -365,7 +373,7 @@ differences(const struct lock *was, struct lock *is, const struct args *a, struc
     rc = b.len > 0 ? MOE_EXIT_NO : MOE_EXIT_YES;
     if (b.bad)
         rc = no_memory(e);
-    else if (fwrite(b.p, 1, b.len, stdout) != b.len)
+    else if (b.len > 0 && fwrite(b.p, 1, b.len, stdout) != b.len)
         rc = moe_err_set(e, MOE_EIO, "standard output");
     moe_buf_fini(&b);
     return rc;
