@@ -295,7 +295,7 @@ by_rows(struct quant_encode *w)
         for (uint64_t i = 0; i < per_row; i++) {
             const float *x = w->x + r * w->cols + i * g;
             size_t at = (size_t)(r * per_row + i);
-            float mm[2], s;
+            float mm[2] = { 0, 0 }, s;
 
             if (!w->given || w->y != NULL)
                 (void)k->range_f32(mm, x, (size_t)g);

@@ -393,7 +393,7 @@ check_complete(const struct job *j)
         const struct quant_plan_item *x = &j->p->items[i];
 
         if (x->role == MOE_ROLE_EXPERT && quant_plan_quantised(x) &&
-            (size_t)(x->layer + 1) > layers)
+            (size_t)x->layer + 1 > layers)
             layers = (size_t)x->layer + 1;
     }
     if (c == NULL || c->experts == 0 || !moe_source_is_dir(j->s) || layers == 0)

@@ -234,13 +234,14 @@ quant_scan_check(const char *path, const struct quant_scan_options *opt, struct 
 
     for (size_t i = 0; rc == 0 && i < w.plan.n; i++) {
         const struct figures *f = &r.all[i];
+        unsigned long long faults = f->nan + f->inf;
 
         values += f->values;
-        if (f->nan + f->inf == 0)
+        if (faults == 0)
             continue;
         bad++;
         moe_buf_fmt(out, "%s: %llu values are NaN or infinite\n", w.plan.items[i].name,
-            (unsigned long long)(f->nan + f->inf));
+            faults);
     }
     if (rc == 0) {
         moe_buf_fmt(out, "%zu tensors, %zu matrices, %llu values, %llu matrices with faults\n",

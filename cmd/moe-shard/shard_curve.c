@@ -68,7 +68,7 @@ refine_fit(const double *n, const double *bw, size_t points, struct shard_curve_
 
     c->rss = residual(n, bw, points, c->base, c->k);
     for (int step = 0; step < STEPS; step++) {
-        double p = 0, q = 0, db, dk, best = c->rss;
+        double p = 0, q = 0, db, dk;
 
         a = b = d = 0;
         for (size_t i = 0; i < points; i++) {
@@ -86,13 +86,14 @@ refine_fit(const double *n, const double *bw, size_t points, struct shard_curve_
             return;
         db = (d * p - b * q) / det;
         dk = (a * q - b * p) / det;
-        for (double scale = 1; scale > 1e-9; scale /= 2) {
+        for (int half = 0; half < 30; half++) {
+            double scale = ldexp(1, -half);
             double rss = residual(n, bw, points, c->base + scale * db, c->k + scale * dk);
 
-            if (rss < best) {
+            if (rss < c->rss) {
                 c->base += scale * db;
                 c->k += scale * dk;
-                c->rss = best = rss;
+                c->rss = rss;
                 break;
             }
         }

@@ -494,11 +494,11 @@ search_new(const struct shard_place_in *in, struct search *s, struct moe_err *e)
         return moe_err_set(e, MOE_EUNSUP, "%zu slots are fewer than %zu experts", s->slots,
             in->experts);
     s->slot = calloc(s->slots + 1, sizeof(*s->slot));
-    s->copies = calloc(in->experts, sizeof(*s->copies));
-    s->sum = calloc(in->devices * in->domains, sizeof(*s->sum));
-    s->trial = calloc(in->devices * in->domains, sizeof(*s->trial));
-    s->holds = calloc(in->devices * in->experts, 1);
-    s->order = calloc(in->experts, sizeof(*s->order));
+    s->copies = calloc(in->experts + 1, sizeof(*s->copies));
+    s->sum = calloc(in->devices * in->domains + 1, sizeof(*s->sum));
+    s->trial = calloc(in->devices * in->domains + 1, sizeof(*s->trial));
+    s->holds = calloc(in->devices * in->experts + 1, 1);
+    s->order = calloc(in->experts + 1, sizeof(*s->order));
     if (s->first == NULL || s->slot == NULL || s->copies == NULL || s->sum == NULL ||
         s->trial == NULL || s->holds == NULL || s->order == NULL)
         return moe_err_set(e, MOE_ENOMEM, "placement: out of memory");
@@ -573,7 +573,7 @@ shard_place_from(const struct shard_place_in *in, size_t moves, uint32_t *slot,
 double
 shard_place_cost(const struct shard_place_in *in, const uint32_t *slot)
 {
-    uint32_t *copies = calloc(in->experts, sizeof(*copies));
+    uint32_t *copies = calloc(in->experts + 1, sizeof(*copies));
     double most = 0;
     size_t slots = 0;
 
@@ -599,7 +599,7 @@ double
 shard_place_bound(const struct shard_place_in *in)
 {
     double most = 0, speed = 0, top = 0;
-    uint32_t *copies = calloc(in->experts, sizeof(*copies));
+    uint32_t *copies = calloc(in->experts + 1, sizeof(*copies));
     size_t slots = 0;
 
     for (size_t g = 0; g < in->devices; g++) {

@@ -242,9 +242,9 @@ set_shape(struct plan *p, struct moe_err *e)
             " not divide", p->devices, p->nodes, l->experts, p->groups);
     *f = (struct shard_planfile){ .layers = l->layers, .experts = l->experts,
         .devices = p->devices, .nodes = p->nodes, .slots = p->slots };
-    f->id = calloc(f->layers, sizeof(*f->id));
-    f->room = calloc(f->devices, sizeof(*f->room));
-    f->slot = calloc(f->layers * f->slots, sizeof(*f->slot));
+    f->id = calloc(f->layers + 1, sizeof(*f->id));
+    f->room = calloc(f->devices + 1, sizeof(*f->room));
+    f->slot = calloc(f->layers * f->slots + 1, sizeof(*f->slot));
     if (f->id == NULL || f->room == NULL || f->slot == NULL)
         return moe_err_set(e, MOE_ENOMEM, "plan: out of memory");
     memcpy(f->id, l->id, f->layers * sizeof(*f->id));

@@ -195,6 +195,8 @@ choose(const struct places *w, uint32_t x, size_t src, uint64_t token)
     const uint32_t *c = w->device + w->first[x];
     size_t n = w->first[x + 1] - w->first[x], lo = 0, hi = n;
 
+    if (n == 0)                         /* never: a plan has every expert */
+        return src;
     for (size_t i = 0; i < n; i++) {
         if (c[i] == src)
             return src;

@@ -267,7 +267,7 @@ get_grid(struct reader *r)
     if ((rc = get_word(r, "deal", deals, 3, &word)) != 0)
         return rc;
     s->grid.deal = (enum moe_grid_deal)word;
-    if ((rc = moe_grid_check(&s->grid, r->e)) != 0)
+    if (moe_grid_check(&s->grid, r->e) != 0)
         return moe_err_at(r->e, "%s", r->at.name);
     if (s->grid.deal == MOE_GRID_MAP && (rc = get_owner(r)) != 0)
         return rc;
@@ -397,7 +397,7 @@ get_tensors(struct reader *r)
         const char *name = json_string_value(json_array_get(unordered, k));
         size_t i = 0;
 
-        while (i < s->n && (name == NULL || strcmp(s->t[i]->name, name) != 0))
+        while (i < s->n && (name == NULL || s->t[i] == NULL || strcmp(s->t[i]->name, name) != 0))
             i++;
         if (i == s->n)
             return bad(r, "unordered: not a tensor");
@@ -413,7 +413,7 @@ get_config(struct reader *r)
     int fd, rc;
 
     for (size_t i = 0; i < r->s->n_aux; i++) {
-        if (strcmp(r->s->aux[i], "config.json") != 0)
+        if (r->s->aux[i] == NULL || strcmp(r->s->aux[i], "config.json") != 0)
             continue;
         if ((fd = moe_beneath_open(r->dirfd, r->path, "config.json", r->e)) < 0)
             return fd;

@@ -396,7 +396,7 @@ snapshot(struct lock *l, const struct args *a, const char *dir, const struct ent
             rc = 0;             /* pinned and gone */
         else if (rc == 0 && l->files.n_roots > 1)
             rc = moe_err_set(e, MOE_EUSAGE, "%s: is a directory", given[i].name);
-        else if (rc == 0 && strcmp(given[i].name, "-") == 0)
+        else if (rc == 0 && given[i].name != NULL && strcmp(given[i].name, "-") == 0)
             rc = moe_err_set(e, MOE_EUSAGE, "-: standard input cannot be pinned");
         else if (rc == 0)
             group[k++] = given[i].group;

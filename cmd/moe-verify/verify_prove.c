@@ -327,7 +327,7 @@ check_proof(const struct args *a, const char *name, const char *path, struct moe
     rc = read_proof(&p, name, e);
     if (rc == 0 && (rc = fd = open_model(path, p.file, e)) >= 0)
         rc = holds(a, &p, fd, path, root, e);
-    if (rc >= 0) {
+    if (rc >= 0 && p.tensor != NULL) {
         moe_buf_show(&b, p.tensor, strlen(p.tensor));
         moe_buf_str(&b, rc == 1 ? ": OK\n" : ": FAILED\n");
         rc = rc == 1 ? MOE_EXIT_YES : MOE_EXIT_NO;

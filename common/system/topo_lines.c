@@ -45,10 +45,10 @@ device(char *cell[MAX_CELLS], size_t n, const char *file, struct moe_topo *t, st
     if ((rc = moe_topo_add(t, cell[1], cell[2], file, e)) != 0)
         return rc;
     d = &t->device[t->n - 1];
-    if ((known(cell[3]) && (rc = moe_num_int(cell[3], 0, 65535, "numa", &numa, e)) != 0) ||
+    if ((known(cell[3]) && moe_num_int(cell[3], 0, 65535, "numa", &numa, e) != 0) ||
         (known(cell[4]) &&
-        (rc = moe_num_size(cell[4], 1, UINT64_C(1) << 60, "memory", &d->memory, e)) != 0) ||
-        (rc = moe_num_real(cell[5], 1e-6, 1e6, "speed", &d->speed, e)) != 0)
+        moe_num_size(cell[4], 1, UINT64_C(1) << 60, "memory", &d->memory, e) != 0) ||
+        moe_num_real(cell[5], 1e-6, 1e6, "speed", &d->speed, e) != 0)
         return moe_err_at(e, "%s", file);
     d->numa = (int)numa;
     return 0;

@@ -164,8 +164,11 @@ is_above(const struct moe_xml *x, const struct moe_xml *y)
 static enum moe_topo_class
 class_of(const struct moe_xml *a, const struct moe_xml *b)
 {
-    const struct moe_xml *x = a->parent;
+    const struct moe_xml *x;
 
+    if (a == NULL || b == NULL)         /* never: each device has its card */
+        return MOE_TOPO_SYS;
+    x = a->parent;
     if (a == b || (a->parent == b->parent && strcmp(x->name, "pci") == 0))
         return MOE_TOPO_PIX;
     while (!is_above(x, b))

@@ -30,31 +30,31 @@ while IFS="$(printf '\t')" read -r name model want; do
     numbers $keys <out | paste - /dev/null >got
     printf '%s\n' "$want" | tr '\t' '\n' | paste got - | awk -v exact="${name##*exact*}" '
         { if (exact == "" && (NR == 3 || NR == 4)) print ($1 < 1e-3) + 0, 1; else print $1, $2 }' |
-        same 1e-5 >diff
-    ok "fit: $name $model" $? diff
+        same 1e-5 >diff.out
+    ok "fit: $name $model" $? diff.out
 done <"$C/fits.tsv"
 
 while read -r n bytes alpha bw want; do
     "$S" fit -n "$n" --bytes "$bytes" --latency "$alpha" --bandwidth "${bw%.0}" |
         numbers ring_all_reduce tree_all_reduce ring_all_gather all_to_all >got
     printf '%s\n' "$want" | tr '\t' '\n' | paste -d' ' got - | same 1e-10
-done <"$C/formulas.tsv" >diff
-[ ! -s diff ]
-ok "collectives: $(wc -l <"$C/formulas.tsv") cases" $? diff
+done <"$C/formulas.tsv" >diff.out
+[ ! -s diff.out ]
+ok "collectives: $(wc -l <"$C/formulas.tsv") cases" $? diff.out
 while read -r experts k nodes want; do
     "$S" fit --experts "$experts" --top-k "$k" --nodes "$nodes" | numbers distinct remote >got
     printf '%s\n' "$want" | tr '\t' '\n' | paste -d' ' got - | same 1e-10
-done <"$C/nodes.tsv" >diff
-[ ! -s diff ]
-ok "nodes of a token: $(wc -l <"$C/nodes.tsv") cases" $? diff
+done <"$C/nodes.tsv" >diff.out
+[ ! -s diff.out ]
+ok "nodes of a token: $(wc -l <"$C/nodes.tsv") cases" $? diff.out
 
 # Lines of a benchmark, and a prediction from what was fitted.
 printf '{"bench":"x","bytes":1000,"ns":2000}\n{"bench":"x","bytes":3000,"ns":4000}\n{"other":1}\n' >json
 "$S" fit -m alpha-beta -n 2 --bytes 1000 json | numbers alpha bandwidth ring_all_gather |
     tr '\n' ' ' >got
 printf '1e-06 1000000000 1.5e-06' | tr ' ' '\n' >want
-tr ' ' '\n' <got | head -3 | paste -d' ' - want | same 1e-9 >diff
-ok 'points of a benchmark' $? diff
+tr ' ' '\n' <got | head -3 | paste -d' ' - want | same 1e-9 >diff.out
+ok 'points of a benchmark' $? diff.out
 
 refuse() {  # refuse WHAT PATTERN OPTIONS...
     what=$1 pat=$2
@@ -64,8 +64,8 @@ refuse() {  # refuse WHAT PATTERN OPTIONS...
     ok "refused: $what" $? err
 }
 printf '1\tnan\n' >nan; printf '1\t-2\n' >neg; printf '1 2\n' >blank; : >none; printf '1\t0\n' >zero
-printf '{"bytes":\n' >cut
-for k in nan neg blank none zero cut; do refuse "$k" "$k" -m alpha-beta "$k"; done
+printf '{"bytes":\n' >cut.json
+for k in nan neg blank none zero cut.json; do refuse "$k" "$k" -m alpha-beta "$k"; done
 refuse 'no file' nowhere -m alpha-beta nowhere
 refuse 'no model' '--model' "$C/exact0.points"
 refuse 'nothing to do' '--ranks'

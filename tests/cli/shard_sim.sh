@@ -9,8 +9,8 @@ while IFS="$(printf '\t')" read -r i trace out back name; do
     for way in direct rail; do
         [ $way = direct ] && set -- || set -- --rail
         "$S" sim --json --dispatch-bytes "$out" --combine-bytes "$back" -p "$D/$i.plan" "$@" \
-            "$D/$trace" | grep '"layer"' | cmp - "$D/$i.$way" >diff 2>&1
-        ok "$name, $way" $? diff
+            "$D/$trace" | grep '"layer"' | cmp - "$D/$i.$way" >diff.out 2>&1
+        ok "$name, $way" $? diff.out
     done
 done <"$D/cases"
 

@@ -18,18 +18,18 @@ sed 1d "$D/verdicts.tsv" | while IFS=$tab read -r f verdict what _; do
     refuse) [ $rc -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "$f:" err; good=$? ;;
     *) [ $rc -eq 0 ] || [ $rc -eq 2 ]; good=$? ;;
     esac
-    echo "$verdict $f: $what" >>what
+    echo "$verdict $f: $what" >>files
     [ $good -eq 0 ] || echo "$verdict $f: $what: $rc $(cat err)" >>wrong
 done
 [ ! -f wrong ]
-ok "$(wc -l <what) files, refused and accepted" $? wrong
+ok "$(wc -l <files) files, refused and accepted" $? wrong
 
 # Which of two devices comes first is not of note.
 ordered() { awk -F'\t' -v OFS='\t' '{ if ($2 > $3) print $1, $3, $2, $4; else print }' "$1" | sort; }
 sed 1d "$D/links.tsv" >want
 ordered want >want.sorted
-ordered links | cmp - want.sorted >diff 2>&1
-ok "$(wc -l <links) links" $? diff
+ordered links | cmp - want.sorted >diff.out 2>&1
+ok "$(wc -l <links) links" $? diff.out
 
 # Bandwidths and where they are from.
 link() { "$S" topo "$D/$1" | sed -n "s/^link$tab$2$tab$3$tab//p"; }

@@ -67,10 +67,10 @@ head -c 50 proof >forged
 status "half a proof" 2 "$V" prove --root "$root" forged m
 status "no root" 2 "$V" prove --root 12 proof m
 status "no such tensor" 2 "$V" prove tree nothing
-sed '3d' tree >cut
-status "a tree with a line less" 2 "$V" prove cut "$t"
-sed '3s/"bytes":/"bytes":1/' tree >cut
-status "a tree with another line" 2 "$V" prove cut "$t"
+sed '3d' tree >other
+status "a tree with a line less" 2 "$V" prove other "$t"
+sed '3s/"bytes":/"bytes":1/' tree >other
+status "a tree with another line" 2 "$V" prove other "$t"
 at=$("$V" sum -t --json "m/$f" | grep -n "\"$t\"" | cut -d: -f1)
 [ -n "$at" ] || exit 2
 size=$(wc -c <"m/$f")
