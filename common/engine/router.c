@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/random.h"
 #include "common/engine/forward_layer.h"
 #include "kernels/kernels.h"
 
@@ -182,28 +183,16 @@ route(const struct choice *c, const struct moe_family *f)
 
 /* ---- Noise ------------------------------------------------------------------------- */
 
-/* The next of a SplitMix64 sequence (Steele, Lea and Flood, OOPSLA 2014). */
-static uint64_t
-mix(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* Nothing but the row's own place and token and the layer decides about its noise. */
 static void
 add_noise(const struct moe_forward *f, size_t l, size_t row, float *scores)
 {
-    uint64_t state = f->gate.seed;
+    uint64_t state = moe_random_bits(f->gate.seed, 0) ^ l;
 
-    state = mix(&state) ^ l;
-    state = mix(&state) ^ f->places[row].pos;
-    state = mix(&state) ^ f->tokens[row];
+    state = moe_random_bits(state, 0) ^ f->places[row].pos;
+    state = moe_random_bits(state, 0) ^ f->tokens[row];
     for (size_t x = 0; x < f->m->hp.experts; x++) {
-        double u = ((double)(mix(&state) >> 11) + 0.5) / 9007199254740992.0;
+        double u = ((double)(moe_random_bits(state, x) >> 11) + 0.5) / 9007199254740992.0;
 
         scores[x] = (float)(((double)scores[x] - log(-log(u))) / f->gate.temperature);
     }

@@ -6,23 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/base/random.h"
 #include "common/engine/sampler.h"
-
-uint64_t
-moe_sampler_bits(uint64_t seed, uint64_t i)
-{
-    uint64_t z = seed + (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
-double
-moe_sampler_uniform(uint64_t seed, uint64_t i)
-{
-    return (double)(moe_sampler_bits(seed, i) >> 11) * 0x1p-53;
-}
 
 int
 moe_sampler_check(const struct moe_sampler_options *o, struct moe_err *e)
@@ -208,7 +193,7 @@ moe_sampler_draw(const struct moe_sampler_options *o, uint64_t i, const float *l
         return largest(logits, n, id, e);
     if ((rc = moe_sampler_filter(o, logits, n, c, &kept, e)) != 0)
         return rc;
-    u = moe_sampler_uniform(o->seed, i);
+    u = moe_random_uniform(o->seed, i);
     while (at + 1 < kept && (sum += c[at].p) <= u)
         at++;
     *id = c[at].id;

@@ -33,10 +33,6 @@ struct moe_candidate {
     double p;               /* what is left sums to 1 */
 };
 
-/* Output i of SplitMix64 from a seed, and the same as a number in [0, 1). */
-uint64_t moe_sampler_bits(uint64_t seed, uint64_t i);
-double moe_sampler_uniform(uint64_t seed, uint64_t i);
-
 /* Errors: MOE_EUSAGE naming the option that is out of range. */
 int moe_sampler_check(const struct moe_sampler_options *o, struct moe_err *e);
 
