@@ -56,23 +56,6 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
     return 0;
 }
 
-/* The layer of this number, or p->layers. */
-static size_t
-layer_of(const struct shard_planfile *p, uint32_t id)
-{
-    size_t lo = 0, hi = p->layers;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (p->id[mid] < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < p->layers && p->id[lo] == id ? lo : p->layers;
-}
-
 /* ---- Worth --------------------------------------------------------------------- */
 
 /* Largest device over the mean of layer i of the load; 1 when nothing was chosen. */
@@ -108,7 +91,7 @@ worth_of(const struct shard_planfile *p, const char *plan, const struct shard_lo
     for (size_t g = 0; rc == 0 && g < p->devices; g++)
         speed[g] = 1;
     for (size_t i = 0; rc == 0 && i < load->layers; i++) {
-        size_t l = layer_of(p, load->id[i]);
+        size_t l = shard_planfile_layer(p, load->id[i]);
         double r;
 
         if (l == p->layers) {
@@ -165,7 +148,7 @@ moved(const struct shard_planfile *a, const struct shard_planfile *b, int64_t *n
         return moe_err_set(e, MOE_ENOMEM, "comparison: out of memory");
     *n = 0;
     for (size_t m = 0; m < b->layers; m++) {
-        size_t l = layer_of(a, b->id[m]);
+        size_t l = shard_planfile_layer(a, b->id[m]);
 
         if (l < a->layers)
             *n += (int64_t)moved_layer(a, l, b, m, had);

@@ -324,3 +324,14 @@ shard_load_fini(struct shard_load *l)
     free(l->count);
     *l = (struct shard_load){ .layers = 0 };
 }
+
+void
+shard_load_add(const struct shard_load *l, size_t i, double scale, double *out)
+{
+    double sum = 0;
+
+    for (size_t x = 0; x < l->experts; x++)
+        sum += l->count[i * l->experts + x];
+    for (size_t x = 0; sum > 0 && x < l->experts; x++)
+        out[x] += l->count[i * l->experts + x] / sum * scale;
+}

@@ -28,6 +28,9 @@ struct shard_load {
 
 /* path "-": stdin. Errors: MOE_EFORMAT with the line, MOE_ELIMIT, MOE_ENOMEM, and reading's. */
 int shard_load_read(const char *path, struct shard_load *out, struct moe_err *e);
+
+/* Add the counts of the i-th layer to out [experts], so scaled that their sum is `scale`. */
+void shard_load_add(const struct shard_load *l, size_t i, double scale, double *out);
 void shard_load_fini(struct shard_load *l);
 
 #endif

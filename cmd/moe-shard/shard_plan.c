@@ -11,11 +11,14 @@
 #include <string.h>
 
 #include "cmd/moe-shard/shard_affine.h"
+#include "cmd/moe-shard/shard_group.h"
 #include "cmd/moe-shard/shard_load.h"
+#include "cmd/moe-shard/shard_near.h"
 #include "cmd/moe-shard/shard_place.h"
 #include "cmd/moe-shard/shard_plan.h"
 #include "cmd/moe-shard/shard_planfile.h"
-#include "common/base/jsonw.h"
+#include "cmd/moe-shard/shard_shape.h"
+#include "cmd/moe-shard/shard_worth.h"
 #include "common/base/num.h"
 #include "common/base/out.h"
 #include "common/base/pool.h"
@@ -25,8 +28,8 @@
 #define FEW 50                  /* tokens an expert, on the mean, below which counts say little */
 
 enum {
-    SLOTS = 1, DEVICES, NODES, GROUPS, SPEED, WEIGHTS, ROBUST, FROM, MOVES, PAIRS, SLACK, OUTPUT,
-    JSON, THREADS, FORCE, QUIET
+    SLOTS = 1, DEVICES, NODES, GROUPS, ROOM, SPEED, TOPO, CLASSES, EXPERT_BYTES, WEIGHTS, ROBUST,
+    FROM, MOVES, MOVE_BUDGET, PAIRS, SLACK, OUTPUT, JSON, THREADS, FORCE, QUIET
 };
 
 static const struct moe_opt rows[] = {
@@ -38,12 +41,21 @@ static const struct moe_opt rows[] = {
         false, false },
     { SPEED, 0, "speed", MOE_OPT_WORD, "S,S", "how fast devices are, one for each", NULL, false,
         false },
+    { ROOM, 0, "room", MOE_OPT_WORD, "N,N", "slots of each device", NULL, false, false },
+    { TOPO, 0, "topo", MOE_OPT_FILE, "FILE", "devices and links, as topo reads them", NULL, false,
+        false },
+    { CLASSES, 0, "bandwidth", MOE_OPT_WORD, "CLASS=SIZE", "with --topo: what it does not tell",
+        NULL, false, false },
+    { EXPERT_BYTES, 0, "expert-bytes", MOE_OPT_WORD, "SIZE", "of one expert of one layer", NULL,
+        false, false },
     { WEIGHTS, 0, "weights", MOE_OPT_WORD, "W,W", "how much each LOAD counts", NULL, false, false },
     { ROBUST, 0, "robust", MOE_OPT_NONE, NULL, "best for the worst LOAD, not for their mean", NULL,
         false, false },
     { FROM, 0, "from", MOE_OPT_FILE, "PLAN", "begin with this plan", NULL, false, false },
     { MOVES, 0, "moves", MOE_OPT_WORD, "N", "with --from: slots of a layer that may change", NULL,
         false, false },
+    { MOVE_BUDGET, 0, "move-budget", MOE_OPT_WORD, "SIZE", "with --from: bytes that may move",
+        NULL, false, false },
     { PAIRS, 0, "pairs", MOE_OPT_FILE, "FILE", "keep experts that follow each other together",
         NULL, false, false },
     { SLACK, 0, "slack", MOE_OPT_WORD, "X", "with --pairs: load above the mean allowed (0.1)",
@@ -63,6 +75,7 @@ static const struct moe_opt rows[] = {
 static const char *const usage[] = {
     "-g N [-s N] [--nodes N --groups N] [-o FILE] LOAD ...",
     "-g N --robust [OPTION ...] LOAD LOAD ...",
+    "--topo FILE [--expert-bytes SIZE] [OPTION ...] LOAD ...",
     "--from PLAN --moves N [OPTION ...] LOAD ...",
     NULL
 };
@@ -73,8 +86,10 @@ const struct moe_opt_cmd shard_plan_cmd = {
 
 struct plan {
     /* The command line. */
-    size_t slots, devices, nodes, groups, moves;
-    const char *speeds, *weights, *from, *pairs, *output;
+    struct shard_shape_ask ask;
+    size_t groups, moves;
+    uint64_t move_bytes;        /* UINT64_MAX: not said */
+    const char *weights, *from, *pairs, *output;
     bool robust, json, force, quiet;
     double slack;
     int threads;
@@ -83,7 +98,8 @@ struct plan {
     size_t n_loads, domains;
     struct shard_load load[MAX_LOADS];
     double weight[MAX_LOADS];
-    double *speed;              /* [devices] */
+    struct shard_shape shape;
+    size_t moved;               /* slots that move_bytes are */
     struct shard_planfile file;
     struct shard_affine_pairs links;
     int *rc;                    /* [layers] */
@@ -100,21 +116,28 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
     switch (id) {
     case SLOTS:
         rc = moe_num_int(arg, 1, SHARD_LOAD_MAX_CELLS, "--slots", &v, e);
-        p->slots = (size_t)v;
+        p->ask.slots = (size_t)v;
         break;
     case DEVICES:
         rc = moe_num_int(arg, 1, SHARD_PLANFILE_MAX_DEVICES, "--devices", &v, e);
-        p->devices = (size_t)v;
+        p->ask.devices = (size_t)v;
         break;
     case NODES:
         rc = moe_num_int(arg, 1, SHARD_PLANFILE_MAX_DEVICES, "--nodes", &v, e);
-        p->nodes = (size_t)v;
+        p->ask.nodes = (size_t)v;
         break;
     case GROUPS:
         rc = moe_num_int(arg, 1, SHARD_LOAD_MAX_EXPERTS, "--groups", &v, e);
         p->groups = (size_t)v;
         break;
-    case SPEED: p->speeds = arg; break;
+    case SPEED: p->ask.speed = arg; break;
+    case ROOM: p->ask.room = arg; break;
+    case TOPO: p->ask.topo = arg; break;
+    case CLASSES: p->ask.classes = arg; break;
+    case EXPERT_BYTES: return moe_num_size(arg, 1, UINT64_C(1) << 50, "--expert-bytes",
+        &p->ask.expert_bytes, e);
+    case MOVE_BUDGET: return moe_num_size(arg, 0, UINT64_C(1) << 60, "--move-budget",
+        &p->move_bytes, e);
     case WEIGHTS: p->weights = arg; break;
     case ROBUST: p->robust = true; break;
     case FROM: p->from = arg; break;
@@ -137,26 +160,6 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
 }
 
 /* ---- Input --------------------------------------------------------------------------- */
-
-/* n positive numbers with commas between. */
-static int
-list(const char *text, const char *what, size_t n, double *out, struct moe_err *e)
-{
-    for (size_t i = 0; i < n; i++) {
-        size_t k = strcspn(text, ",");
-        char word[64];
-        int rc;
-
-        if (k >= sizeof(word) || (i + 1 < n) != (text[k] == ','))
-            return moe_err_set(e, MOE_EUSAGE, "%s: not %zu numbers with commas between", what, n);
-        memcpy(word, text, k);
-        word[k] = '\0';
-        if ((rc = moe_num_real(word, 1e-9, 1e9, what, &out[i], e)) != 0)
-            return rc;
-        text += k + (text[k] == ',');
-    }
-    return 0;
-}
 
 /* Blocks of experts that were never chosen while others were: counts of one rank alone? */
 static void
@@ -206,10 +209,31 @@ read_loads(struct plan *p, struct moe_err *e)
         warn_about(p, b, p->names[i]);
         p->weight[i] = 1;
     }
-    return p->weights == NULL ? 0 : list(p->weights, "--weights", p->n_loads, p->weight, e);
+    return p->weights == NULL ? 0 :
+        shard_shape_list(p->weights, "--weights", p->n_loads, p->weight, e);
 }
 
-/* Devices and slots: of the old plan, or as the options say. */
+/* The old plan; what it does not say (speeds, links) is as the options say. */
+static int
+take_old(struct plan *p, struct moe_err *e)
+{
+    struct shard_planfile *f = &p->file;
+    const struct shard_load *l = &p->load[0];
+    int rc;
+
+    if ((rc = shard_planfile_read(p->from, f, e)) != 0)
+        return rc;
+    if (f->layers != l->layers || f->experts != l->experts ||
+        memcmp(f->id, l->id, l->layers * sizeof(*l->id)) != 0)
+        return moe_err_set(e, MOE_EFORMAT, "%s: other layers or experts than %s", p->from,
+            p->names[0]);
+    p->ask.devices = f->devices;
+    p->ask.nodes = f->nodes;
+    p->ask.have = f->room;
+    return 0;
+}
+
+/* Devices and slots, and a plan of them that is empty unless there is an old one. */
 static int
 set_shape(struct plan *p, struct moe_err *e)
 {
@@ -217,74 +241,49 @@ set_shape(struct plan *p, struct moe_err *e)
     const struct shard_load *l = &p->load[0];
     int rc;
 
-    if (p->from != NULL) {
-        if ((rc = shard_planfile_read(p->from, f, e)) != 0)
-            return rc;
-        if (f->layers != l->layers || f->experts != l->experts ||
-            memcmp(f->id, l->id, l->layers * sizeof(*l->id)) != 0)
-            return moe_err_set(e, MOE_EFORMAT, "%s: other layers or experts than %s", p->from,
-                p->names[0]);
-        p->devices = f->devices;
+    if (p->from != NULL && (rc = take_old(p, e)) != 0)
+        return rc;
+    if ((rc = shard_shape_get(&p->ask, l->layers, l->experts, &p->shape, e)) != 0)
+        return rc;
+    if (l->experts % p->groups != 0 || (p->groups > 1 && p->groups % p->shape.nodes != 0))
+        return moe_err_set(e, MOE_EUNSUP, "%zu experts in %zu groups on %zu nodes: do not divide",
+            l->experts, p->groups, p->shape.nodes);
+    if (p->from != NULL)
         return 0;
-    }
-    if (p->devices == 0)
-        return moe_err_set(e, MOE_EUSAGE, "--devices is wanted");
-    p->slots = p->slots == 0 ? l->experts : p->slots;
-    if (p->slots % p->devices != 0)
-        return moe_err_set(e, MOE_EUNSUP, "%zu slots are no multiple of %zu devices", p->slots,
-            p->devices);
-    if (p->slots < l->experts || p->slots / p->devices > l->experts)
-        return moe_err_set(e, MOE_EUNSUP, "%zu slots on %zu devices for %zu experts", p->slots,
-            p->devices, l->experts);
-    if (p->devices % p->nodes != 0 || l->experts % p->groups != 0 ||
-        (p->groups > 1 && p->groups % p->nodes != 0))
-        return moe_err_set(e, MOE_EUNSUP, "%zu devices on %zu nodes, %zu experts in %zu groups: do"
-            " not divide", p->devices, p->nodes, l->experts, p->groups);
     *f = (struct shard_planfile){ .layers = l->layers, .experts = l->experts,
-        .devices = p->devices, .nodes = p->nodes, .slots = p->slots };
+        .devices = p->shape.devices, .nodes = p->shape.nodes, .slots = p->shape.slots };
     f->id = calloc(f->layers + 1, sizeof(*f->id));
     f->room = calloc(f->devices + 1, sizeof(*f->room));
     f->slot = calloc(f->layers * f->slots + 1, sizeof(*f->slot));
     if (f->id == NULL || f->room == NULL || f->slot == NULL)
         return moe_err_set(e, MOE_ENOMEM, "plan: out of memory");
     memcpy(f->id, l->id, f->layers * sizeof(*f->id));
-    for (size_t g = 0; g < f->devices; g++)
-        f->room[g] = (uint32_t)(p->slots / p->devices);
+    memcpy(f->room, p->shape.room, f->devices * sizeof(*f->room));
     return 0;
 }
 
+/* Slots that may change: as many in each layer, the first ones one more. */
 static int
-set_speeds(struct plan *p, struct moe_err *e)
+set_moves(struct plan *p, struct moe_err *e)
 {
-    double sum = 0;
-    int rc;
-
-    if ((p->speed = calloc(p->devices, sizeof(*p->speed))) == NULL)
-        return moe_err_set(e, MOE_ENOMEM, "plan: out of memory");
-    for (size_t g = 0; g < p->devices; g++)
-        p->speed[g] = 1;
-    if (p->speeds != NULL && (rc = list(p->speeds, "--speed", p->devices, p->speed, e)) != 0)
-        return rc;
-    for (size_t g = 0; g < p->devices; g++)
-        sum += p->speed[g];
-    for (size_t g = 0; g < p->devices; g++)
-        p->speed[g] *= (double)p->devices / sum;
+    if (p->move_bytes == UINT64_MAX)
+        return 0;
+    if (p->ask.expert_bytes == 0)
+        return moe_err_set(e, MOE_EUSAGE, "--move-budget wants --expert-bytes");
+    p->moved = (size_t)(p->move_bytes / p->ask.expert_bytes);
     return 0;
 }
 
-/* ---- One layer ---------------------------------------------------------------------------- */
-
-/* Add row l of a file to a domain, so that its sum is `scale`. */
-static void
-add_row(const struct shard_load *l, size_t i, double scale, double *out)
+static size_t
+moves_of(const struct plan *p, size_t i)
 {
-    double sum = 0;
+    size_t n = p->file.layers;
 
-    for (size_t x = 0; x < l->experts; x++)
-        sum += l->count[i * l->experts + x];
-    for (size_t x = 0; sum > 0 && x < l->experts; x++)
-        out[x] += l->count[i * l->experts + x] / sum * scale;
+    if (p->move_bytes == UINT64_MAX)
+        return p->moves;
+    return p->moved / n + (i < p->moved % n);
 }
+/* ---- One layer ---------------------------------------------------------------------------- */
 
 /* Loads of layer i: a domain a file, or one of all. Freed by the caller. */
 static double *
@@ -296,60 +295,35 @@ domains_of(const struct plan *p, size_t i)
     for (size_t k = 0; k < p->n_loads; k++)
         all += p->weight[k];
     for (size_t k = 0; out != NULL && k < p->n_loads; k++)
-        add_row(&p->load[k], i, (double)p->devices * (p->robust ? 1 : p->weight[k] / all),
-            out + (p->robust ? k : 0) * n);
+        shard_load_add(&p->load[k], i, (double)p->file.devices *
+            (p->robust ? 1 : p->weight[k] / all), out + (p->robust ? k : 0) * n);
     return out;
 }
 
-/* Groups to nodes, and each node's experts to its devices. */
-static int
-place_grouped(const struct plan *p, const struct shard_place_in *in, uint32_t *slot,
-    struct moe_err *e)
+/* What a layer is to be placed by; load: of domains_of(). */
+static struct shard_place_in
+place_in(const struct plan *p, size_t domains, const double *load)
 {
-    size_t per = in->experts / p->groups, each = p->groups / p->nodes, local = each * per;
-    size_t devices = in->devices / p->nodes, slots = p->file.slots / p->nodes;
-    double *sum = calloc(in->domains * p->groups, sizeof(*sum));
-    double *load = calloc(in->domains * local, sizeof(*load));
-    double *speed = calloc(p->nodes, sizeof(*speed));
-    uint32_t *room = calloc(p->nodes, sizeof(*room)), *groups = calloc(p->groups, sizeof(*groups));
-    struct shard_place_in top = { p->groups, p->nodes, in->domains, sum, room, speed };
-    int rc = 0;
+    return (struct shard_place_in){ p->file.experts, p->file.devices, domains, load, p->file.room,
+        p->shape.speed };
+}
 
-    if (sum == NULL || load == NULL || speed == NULL || room == NULL || groups == NULL) {
-        rc = moe_err_set(e, MOE_ENOMEM, "plan: out of memory");
-        goto out;
-    }
-    for (size_t k = 0; k < p->nodes; k++) {
-        room[k] = (uint32_t)each;
-        for (size_t g = 0; g < devices; g++)
-            speed[k] += in->speed[k * devices + g];
-    }
-    for (size_t d = 0; d < in->domains; d++) {
-        for (size_t x = 0; x < in->experts; x++)
-            sum[d * p->groups + x / per] += in->load[d * in->experts + x];
-    }
-    if ((rc = shard_place_layer(&top, groups, e)) != 0)
-        goto out;
-    for (size_t k = 0; rc == 0 && k < p->nodes; k++) {
-        struct shard_place_in sub = { local, devices, in->domains, load, in->room + k * devices,
-            in->speed + k * devices };
-        uint32_t *to = slot + k * slots;
+/* Devices exchanged so that tokens have less far to go, on the mean of all loads. */
+static int
+draw_near(const struct plan *p, size_t i, uint32_t *slot, struct moe_err *e)
+{
+    double *load = calloc(p->file.experts, sizeof(*load)), all = 0;
+    struct shard_place_in in = place_in(p, 1, load);
+    int rc;
 
-        for (size_t d = 0; d < in->domains; d++) {
-            for (size_t x = 0; x < local; x++)
-                load[d * local + x] = in->load[d * in->experts +
-                    groups[k * each + x / per] * per + x % per];
-        }
-        rc = shard_place_layer(&sub, to, e);
-        for (size_t i = 0; rc == 0 && i < slots; i++)
-            to[i] = (uint32_t)(groups[k * each + to[i] / per] * per + to[i] % per);
-    }
-out:
-    free(sum);
+    if (load == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "plan: out of memory");
+    for (size_t k = 0; k < p->n_loads; k++)
+        all += p->weight[k];
+    for (size_t k = 0; k < p->n_loads; k++)
+        shard_load_add(&p->load[k], i, (double)p->file.devices * p->weight[k] / all, load);
+    rc = shard_near_improve(&in, &p->shape.wire, slot, e);
     free(load);
-    free(speed);
-    free(room);
-    free(groups);
     return rc;
 }
 
@@ -358,19 +332,20 @@ layer(void *ctx, size_t i, int worker)
 {
     struct plan *p = ctx;
     double *load = domains_of(p, i);
-    struct shard_place_in in = { p->file.experts, p->devices, p->domains, load, p->file.room,
-        p->speed };
+    struct shard_place_in in = place_in(p, p->domains, load);
     uint32_t *slot = p->file.slot + i * p->file.slots;
 
     (void)worker;
     if (load == NULL)
         p->rc[i] = moe_err_set(&p->err[i], MOE_ENOMEM, "plan: out of memory");
     else if (p->from != NULL)
-        p->rc[i] = shard_place_from(&in, p->moves, slot, &p->err[i]);
-    else if (p->groups > 1 && p->nodes > 1)
-        p->rc[i] = place_grouped(p, &in, slot, &p->err[i]);
+        p->rc[i] = shard_place_from(&in, moves_of(p, i), slot, &p->err[i]);
+    else if (p->groups > 1 && p->shape.nodes > 1)
+        p->rc[i] = shard_group_place(&in, p->groups, p->shape.nodes, slot, &p->err[i]);
     else
         p->rc[i] = shard_place_layer(&in, slot, &p->err[i]);
+    if (p->rc[i] == 0 && p->from == NULL && p->shape.wire.n > 0)
+        p->rc[i] = draw_near(p, i, slot, &p->err[i]);
     free(load);
 }
 
@@ -396,17 +371,6 @@ place(struct plan *p, struct moe_err *e)
     return rc;
 }
 
-/* Where layer `id` is among the plan's, or SIZE_MAX. */
-static size_t
-layer_of(const struct plan *p, uint32_t id)
-{
-    for (size_t i = 0; i < p->file.layers; i++) {
-        if (p->file.id[i] == id)
-            return i;
-    }
-    return SIZE_MAX;
-}
-
 /* Layer after layer, so that each is fitted to one that no longer changes. */
 static int
 draw_together(struct plan *p, struct moe_err *e)
@@ -415,16 +379,16 @@ draw_together(struct plan *p, struct moe_err *e)
 
     for (size_t i = 0; rc == 0 && i < p->file.layers; i++) {
         const struct shard_affine_link *l = shard_affine_into(&p->links, p->file.id[i]);
-        size_t before = l == NULL ? SIZE_MAX : layer_of(p, l->from);
+        size_t before = l == NULL ? p->file.layers :
+            shard_planfile_layer(&p->file, l->from);
         double *load, limit, now;
 
-        if (before == SIZE_MAX)
+        if (before == p->file.layers)
             continue;
         if ((load = domains_of(p, i)) == NULL)
             return moe_err_set(e, MOE_ENOMEM, "plan: out of memory");
         {
-            struct shard_place_in in = { p->file.experts, p->devices, p->domains, load,
-                p->file.room, p->speed };
+            struct shard_place_in in = place_in(p, p->domains, load);
             uint32_t *slot = p->file.slot + i * p->file.slots;
 
             now = shard_place_cost(&in, slot);
@@ -437,130 +401,7 @@ draw_together(struct plan *p, struct moe_err *e)
     return rc;
 }
 
-/* ---- What it is worth ----------------------------------------------------------------------- */
-
-struct worth { double ratio, bound; };
-
-/* Largest device over mean of one file's counts in layer i, and the least possible. */
-static struct worth
-worth_of(const struct plan *p, size_t k, size_t i)
-{
-    double *load = calloc(p->file.experts, sizeof(*load));
-    struct shard_place_in in = { p->file.experts, p->devices, 1, load, p->file.room, p->speed };
-    struct worth w = { 1, 1 };
-
-    if (load == NULL)
-        return w;
-    add_row(&p->load[k], i, (double)p->devices, load);
-    w.ratio = shard_place_cost(&in, p->file.slot + i * p->file.slots);
-    w.bound = shard_place_bound(&in);
-    if (w.bound == 0)
-        w = (struct worth){ 1, 1 };
-    free(load);
-    return w;
-}
-
-static size_t
-copies_twice(const struct plan *p, size_t i)
-{
-    const uint32_t *slot = p->file.slot + i * p->file.slots;
-    size_t n = 0;
-
-    for (size_t g = 0, at = 0; g < p->devices; at += p->file.room[g], g++) {
-        for (size_t a = at; a < at + p->file.room[g]; a++) {
-            for (size_t b = a + 1; b < at + p->file.room[g]; b++)
-                n += slot[a] == slot[b];
-        }
-    }
-    return n;
-}
-
-static double
-locality(const struct plan *p, size_t i)
-{
-    const struct shard_affine_link *l = shard_affine_into(&p->links, p->file.id[i]);
-    size_t before = l == NULL ? SIZE_MAX : layer_of(p, l->from);
-    double *load = calloc(p->file.experts, sizeof(*load)), v = -1;
-    struct shard_place_in in = { p->file.experts, p->devices, 1, load, p->file.room, p->speed };
-
-    if (before != SIZE_MAX && load != NULL)
-        v = shard_affine_share(&in, l, p->file.slot + before * p->file.slots,
-            p->file.slot + i * p->file.slots);
-    free(load);
-    return v;
-}
-
-static void
-real(struct moe_jsonw *w, const char *key, double v)
-{
-    moe_jsonw_key(w, key);
-    moe_jsonw_real(w, v);
-}
-
-/* A line a layer of one file, and one for all of its layers. */
-static int
-tell_file(const struct plan *p, size_t k, struct moe_err *e)
-{
-    double ratio = 0, balance = 0, gap = 0, worst = 0;
-    size_t twice = 0, n = p->file.layers;
-    struct moe_buf b = MOE_BUF_INIT;
-
-    for (size_t i = 0; i <= n; i++) {
-        struct worth v = i < n ? worth_of(p, k, i) : (struct worth){ ratio / (double)n, 1 };
-        double near = i < n ? locality(p, i) : -1;
-        struct moe_jsonw w = { &b, false };
-
-        if (i < n) {
-            ratio += v.ratio;
-            balance += 1 / v.ratio;
-            gap += v.ratio / v.bound - 1;
-            worst = v.ratio > worst ? v.ratio : worst;
-            twice += copies_twice(p, i);
-        }
-        moe_buf_clear(&b);
-        if (p->json) {
-            moe_jsonw_open(&w, '{');
-            moe_jsonw_key(&w, "load");
-            moe_jsonw_str(&w, p->names[k], strlen(p->names[k]));
-            moe_jsonw_key(&w, "layer");
-            if (i < n)
-                moe_jsonw_uint(&w, p->file.id[i]);
-            else
-                moe_jsonw_null(&w);
-            real(&w, "max_over_mean", v.ratio);
-            real(&w, "balancedness", i < n ? 1 / v.ratio : balance / (double)n);
-            real(&w, "gap_to_bound", i < n ? v.ratio / v.bound - 1 : gap / (double)n);
-            if (i < n)
-                real(&w, "bound_over_mean", v.bound);
-            else
-                real(&w, "worst_layer", worst);
-            if (near >= 0)
-                real(&w, "same_device_share", near);
-            moe_jsonw_key(&w, "duplicates");
-            moe_jsonw_uint(&w, i < n ? copies_twice(p, i) : twice);
-            moe_jsonw_close(&w, '}');
-            moe_buf_byte(&b, '\n');
-        } else if (i < n) {
-            moe_buf_fmt(&b, "layer %4" PRIu32 "  max/mean %8.5f  bound %8.5f  gap %7.3f %%",
-                p->file.id[i], v.ratio, v.bound, 100 * (v.ratio / v.bound - 1));
-            if (near >= 0)
-                moe_buf_fmt(&b, "  pairs kept %5.1f %%", 100 * near);
-            moe_buf_byte(&b, '\n');
-        } else {
-            moe_buf_show(&b, p->names[k], strlen(p->names[k]));
-            moe_buf_fmt(&b, ": balancedness %.5f, max/mean %.5f, worst layer %.5f, gap %.3f %%, %zu"
-                " twice on a device\n", balance / (double)n, v.ratio, worst,
-                100 * gap / (double)n, twice);
-        }
-        if (b.bad) {
-            moe_buf_fini(&b);
-            return moe_err_set(e, MOE_ENOMEM, "plan: out of memory");
-        }
-        (void)fwrite(b.p, 1, b.len, stdout);
-    }
-    moe_buf_fini(&b);
-    return 0;
-}
+/* ---- The whole ----------------------------------------------------------------------------- */
 
 static int
 write_plan(const struct plan *p, struct moe_err *e)
@@ -586,13 +427,18 @@ run(struct plan *p, struct moe_err *e)
     int rc;
 
     if ((rc = read_loads(p, e)) != 0 || (rc = set_shape(p, e)) != 0 ||
-        (rc = set_speeds(p, e)) != 0)
+        (rc = set_moves(p, e)) != 0)
         return rc;
     p->domains = p->robust ? p->n_loads : 1;
     if ((rc = place(p, e)) != 0 || (p->pairs != NULL && (rc = draw_together(p, e)) != 0))
         return rc;
-    for (size_t k = 0; rc == 0 && !silent && k < p->n_loads; k++)
-        rc = tell_file(p, k, e);
+    for (size_t k = 0; rc == 0 && !silent && k < p->n_loads; k++) {
+        struct shard_worth w = { &p->file, p->names[k], &p->load[k], p->shape.speed,
+            p->pairs != NULL ? &p->links : NULL, p->shape.wire.n > 0 ? &p->shape.wire : NULL,
+            p->json };
+
+        rc = shard_worth_tell(&w, e);
+    }
     return rc == 0 && p->output != NULL ? write_plan(p, e) : rc;
 }
 
@@ -605,9 +451,10 @@ shard_plan(int argc, char **argv, struct moe_err *e)
 
     if (p == NULL)
         return moe_err_set(e, MOE_ENOMEM, "plan: out of memory");
-    p->nodes = p->groups = 1;
+    p->groups = 1;
     p->slack = 0.1;
     p->moves = SIZE_MAX;
+    p->move_bytes = UINT64_MAX;
     rc = moe_opt_parse(&shard_plan_cmd, argc, argv, option, p, &first, &done, e);
     if (rc == 0 && !done) {
         p->names = (const char *const *)(argv + first);
@@ -621,7 +468,7 @@ shard_plan(int argc, char **argv, struct moe_err *e)
         shard_load_fini(&p->load[i]);
     shard_affine_fini(&p->links);
     shard_planfile_fini(&p->file);
-    free(p->speed);
+    shard_shape_fini(&p->shape);
     free(p->rc);
     free(p->err);
     free(p);

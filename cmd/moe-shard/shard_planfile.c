@@ -205,3 +205,45 @@ shard_planfile_fini(struct shard_planfile *p)
     free(p->slot);
     *p = (struct shard_planfile){ .layers = 0 };
 }
+
+int
+shard_planfile_naive(size_t experts, size_t devices, size_t nodes, const uint32_t *id, size_t n,
+    struct shard_planfile *out, struct moe_err *e)
+{
+    struct shard_planfile *p = out;
+
+    *p = (struct shard_planfile){ .layers = n, .experts = experts, .devices = devices,
+        .nodes = nodes, .slots = experts };
+    p->id = calloc(n + 1, sizeof(*p->id));
+    p->room = calloc(devices, sizeof(*p->room));
+    p->slot = calloc(n * experts + 1, sizeof(*p->slot));
+    if (p->id == NULL || p->room == NULL || p->slot == NULL) {
+        shard_planfile_fini(p);
+        return moe_err_set(e, MOE_ENOMEM, "plan: out of memory");
+    }
+    memcpy(p->id, id, n * sizeof(*id));
+    for (size_t l = 0; l < n; l++) {
+        for (size_t g = 0, i = l * experts; g < devices; g++) {
+            p->room[g] = 0;
+            for (size_t x = g; x < experts; x += devices, p->room[g]++)
+                p->slot[i++] = (uint32_t)x;
+        }
+    }
+    return 0;
+}
+
+size_t
+shard_planfile_layer(const struct shard_planfile *p, uint32_t id)
+{
+    size_t lo = 0, hi = p->layers;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (p->id[mid] < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < p->layers && p->id[lo] == id ? lo : p->layers;
+}

@@ -24,6 +24,12 @@ int shard_planfile_write(const struct shard_planfile *p, const char *const *made
 
 /* path "-": stdin. Every expert has a slot in every layer. Errors: MOE_EFORMAT and reading's. */
 int shard_planfile_read(const char *path, struct shard_planfile *out, struct moe_err *e);
+
+/* Layers `id`, n of them ascending; expert x on device x modulo devices. Errors: MOE_ENOMEM. */
+int shard_planfile_naive(size_t experts, size_t devices, size_t nodes, const uint32_t *id,
+    size_t n, struct shard_planfile *out, struct moe_err *e);
+/* Which of the layers has number `id`, or p->layers. */
+size_t shard_planfile_layer(const struct shard_planfile *p, uint32_t id);
 void shard_planfile_fini(struct shard_planfile *p);
 
 #endif

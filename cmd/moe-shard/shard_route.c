@@ -139,18 +139,19 @@ shard_route_flow_free(struct shard_route_flow *f)
 
 /* Where the copies of each expert are: devices, ascending, each once. */
 struct places {
-    size_t devices, per_node;
+    const struct shard_wire *wire;
     uint32_t *first;            /* [experts + 1] */
     uint32_t *device;
 };
 
 static int
-places_new(const struct shard_planfile *p, size_t l, struct places *w, struct moe_err *e)
+places_new(const struct shard_planfile *p, size_t l, const struct shard_wire *wire,
+    struct places *w, struct moe_err *e)
 {
     const uint32_t *slot = p->slot + l * p->slots;
     uint32_t *fill = calloc(p->experts, sizeof(*fill));
 
-    *w = (struct places){ p->devices, p->devices / p->nodes, NULL, NULL };
+    *w = (struct places){ wire, NULL, NULL };
     w->first = calloc(p->experts + 1, sizeof(*w->first));
     w->device = calloc(p->slots + 1, sizeof(*w->device));
     if (fill == NULL || w->first == NULL || w->device == NULL) {
@@ -192,20 +193,23 @@ places_free(struct places *w)
 static size_t
 choose(const struct places *w, uint32_t x, size_t src, uint64_t token)
 {
+    const struct shard_wire_pair *from = w->wire->pair + src * w->wire->n;
     const uint32_t *c = w->device + w->first[x];
-    size_t n = w->first[x + 1] - w->first[x], lo = 0, hi = n;
+    size_t n = w->first[x + 1] - w->first[x], alike = 0;
+    uint32_t nearest = UINT32_MAX;
 
-    if (n == 0)                         /* never: a plan has every expert */
-        return src;
     for (size_t i = 0; i < n; i++) {
-        if (c[i] == src)
-            return src;
+        if (from[c[i]].far < nearest) {
+            nearest = from[c[i]].far;
+            alike = 0;
+        }
+        alike += from[c[i]].far == nearest;
     }
-    while (lo < n && c[lo] / w->per_node < src / w->per_node)
-        lo++;
-    while (hi > lo && c[hi - 1] / w->per_node > src / w->per_node)
-        hi--;
-    return lo < hi ? c[lo + token % (hi - lo)] : c[token % n];
+    for (size_t i = 0, k = 0; i < n; i++) {
+        if (from[c[i]].far == nearest && k++ == token % alike)
+            return c[i];
+    }
+    return src;                         /* never: a plan has every expert */
 }
 
 /* One token that is on src and needed on the devices marked. */
@@ -213,9 +217,9 @@ static void
 send(const struct places *w, size_t src, const unsigned char *needed, enum shard_route_way way,
     uint64_t *sent)
 {
-    size_t per = w->per_node;
+    size_t n = w->wire->n, per = n / w->wire->nodes;
 
-    for (size_t node = 0; way == SHARD_ROUTE_RAIL && node < w->devices / per; node++) {
+    for (size_t node = 0; way == SHARD_ROUTE_RAIL && node < w->wire->nodes; node++) {
         size_t hub = node == src / per ? src : node * per + src % per;
         bool any = false;
 
@@ -224,35 +228,36 @@ send(const struct places *w, size_t src, const unsigned char *needed, enum shard
         if (!any)
             continue;
         if (hub != src)
-            sent[src * w->devices + hub]++;
+            sent[src * n + hub]++;
         for (size_t g = node * per; g < (node + 1) * per; g++) {
             if (needed[g] && g != hub)
-                sent[hub * w->devices + g]++;
+                sent[hub * n + g]++;
         }
     }
-    for (size_t g = 0; way == SHARD_ROUTE_DIRECT && g < w->devices; g++) {
+    for (size_t g = 0; way == SHARD_ROUTE_DIRECT && g < n; g++) {
         if (needed[g] && g != src)
-            sent[src * w->devices + g]++;
+            sent[src * n + g]++;
     }
 }
 
 int
-shard_route_layer(const struct shard_planfile *p, size_t l, const struct shard_route_trace *t,
-    enum shard_route_way way, uint64_t from, uint64_t to, struct shard_route_flow *f,
-    struct moe_err *e)
+shard_route_layer(const struct shard_planfile *p, size_t l, const struct shard_wire *wire,
+    const struct shard_route_trace *t, enum shard_route_way way, uint64_t from, uint64_t to,
+    struct shard_route_flow *f, struct moe_err *e)
 {
     struct places w;
     unsigned char *needed = calloc(p->devices, 1);
-    int rc = places_new(p, l, &w, e);
+    int rc = places_new(p, l, wire, &w, e);
 
     if (rc == 0 && needed == NULL)
         rc = moe_err_set(e, MOE_ENOMEM, "simulation: out of memory");
     for (size_t i = 0; rc == 0 && i < t->n; i++) {
         const struct shard_route_choice *c = &t->choice[i];
-        size_t src = (size_t)(c->token * p->devices / t->tokens);
+        size_t src;
 
         if (c->layer != p->id[l] || c->token < from || c->token >= to)
             continue;
+        src = (size_t)((c->token - from) * p->devices / (to - from));
         memset(needed, 0, p->devices);
         for (uint32_t k = c->first; rc == 0 && k < c->first + c->n; k++) {
             if (t->experts[k] >= p->experts) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tokens to the devices of their experts, by a plan: what each device computes,
- * and how many tokens go from each device to each other. Token t of n lies on
- * device t * devices / n. Of an expert's copies it takes one on its own device,
- * else on its own node, else any; of several that are alike the (t mod their
- * number)-th.
+ * and how many tokens go from each device to each other. Token t of a step of n lies on
+ * device t * devices / n. Of an expert's copies it takes the nearest (shard_wire.h:
+ * on its own device, else on its own node or over the best class of link); of several
+ * that are alike the (t mod their number)-th.
  */
 #ifndef MOE_SHARD_ROUTE_H
 #define MOE_SHARD_ROUTE_H
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "cmd/moe-shard/shard_planfile.h"
+#include "cmd/moe-shard/shard_wire.h"
 #include "common/base/err.h"
 
 /* A trace: which experts each token chose, layer by layer. */
@@ -46,11 +47,11 @@ int shard_route_flow_new(size_t devices, struct shard_route_flow *f, struct moe_
 void shard_route_flow_free(struct shard_route_flow *f);
 
 /*
- * Add tokens [from, to) of the trace's layer `id`, which is layer l of the plan.
+ * Add a step: tokens [from, to) of the trace's layer `id`, which is layer l of the plan.
  * Errors: MOE_EFORMAT (an expert the plan does not have), MOE_ENOMEM.
  */
-int shard_route_layer(const struct shard_planfile *p, size_t l, const struct shard_route_trace *t,
-    enum shard_route_way way, uint64_t from, uint64_t to, struct shard_route_flow *f,
-    struct moe_err *e);
+int shard_route_layer(const struct shard_planfile *p, size_t l, const struct shard_wire *w,
+    const struct shard_route_trace *t, enum shard_route_way way, uint64_t from, uint64_t to,
+    struct shard_route_flow *f, struct moe_err *e);
 
 #endif

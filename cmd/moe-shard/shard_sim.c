@@ -8,9 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/moe-shard/shard_affine.h"
+#include "cmd/moe-shard/shard_draw.h"
+#include "cmd/moe-shard/shard_load.h"
+#include "cmd/moe-shard/shard_picture.h"
 #include "cmd/moe-shard/shard_route.h"
 #include "cmd/moe-shard/shard_sim.h"
-#include "common/base/jsonw.h"
+#include "cmd/moe-shard/shard_tell.h"
+#include "cmd/moe-shard/shard_wire.h"
 #include "common/base/num.h"
 #include "common/base/out.h"
 
@@ -18,7 +23,7 @@
 
 enum {
     PLAN = 1, NAIVE, DEVICES, NODES, RAIL, OUT_BYTES, BACK_BYTES, STEP, LATENCY, INNER, OUTER,
-    COMPUTE, MATRIX, JSON, FORCE
+    COMPUTE, TOPO, CLASSES, DRAW, TOKENS, SEED, PAIRS, MATRIX, PICTURE, JSON, FORCE
 };
 
 static const struct moe_opt rows[] = {
@@ -41,7 +46,19 @@ static const struct moe_opt rows[] = {
         false, false },
     { COMPUTE, 0, "token-time", MOE_OPT_WORD, "SEC", "of an expert and token (0)", NULL, false,
         false },
+    { TOPO, 0, "topo", MOE_OPT_FILE, "FILE", "devices and links, as topo reads them", NULL, false,
+        false },
+    { CLASSES, 0, "bandwidth", MOE_OPT_WORD, "CLASS=SIZE", "with --topo: what it does not tell",
+        NULL, false, false },
+    { DRAW, 0, "draw", MOE_OPT_WORD, "K", "no trace: draw K experts a token from counts", NULL,
+        false, false },
+    { TOKENS, 0, "tokens", MOE_OPT_WORD, "N", "with --draw: so many (4096)", NULL, false, false },
+    { SEED, 0, "seed", MOE_OPT_WORD, "N", "with --draw (0)", NULL, false, false },
+    { PAIRS, 0, "pairs", MOE_OPT_FILE, "FILE", "with --draw: which expert follows which", NULL,
+        false, false },
     { MATRIX, 0, "matrix", MOE_OPT_FILE, "FILE", "write bytes from device to device", NULL, false,
+        false },
+    { PICTURE, 0, "picture", MOE_OPT_FILE, "FILE", "draw devices and links as SVG", NULL, false,
         false },
     { JSON, 0, "json", MOE_OPT_NONE, NULL, "JSON Lines, matrices with them", NULL, false, false },
     { FORCE, 0, "force", MOE_OPT_NONE, NULL, "replace what is there", NULL, false, false },
@@ -51,6 +68,7 @@ static const struct moe_opt rows[] = {
 static const char *const usage[] = {
     "-p PLAN [--rail] [OPTION ...] TRACE",
     "--naive E -g N [--nodes N] [OPTION ...] TRACE",
+    "-p PLAN --topo FILE --draw K [OPTION ...] LOAD",
     NULL
 };
 
@@ -59,17 +77,23 @@ const struct moe_opt_cmd shard_sim_cmd = {
 };
 
 struct sim {
-    const char *plan, *matrix;
+    const char *plan, *matrix, *picture;
     size_t naive, devices, nodes;
     enum shard_route_way way;
     uint64_t out_bytes, back_bytes, step;
     double latency, inner, outer, compute;  /* seconds, bytes a second; bandwidth 0 = endless */
     bool json, force;
+    const char *topo, *classes, *pairs;
+    size_t draw;                /* experts a token, drawn from counts; 0: a trace */
+    uint64_t tokens, seed;
     struct shard_planfile file;
+    struct shard_wire wire;
     struct shard_route_trace trace;
     double *time;               /* [steps] seconds */
     size_t steps;
-    uint64_t *bytes;            /* [devices][devices] there and back, all layers */
+    double *bytes;              /* [devices][devices] there and back, all layers */
+    double *scratch;            /* [devices][devices] */
+    double *load;               /* [devices] choices of all layers */
 };
 
 static int
@@ -101,14 +125,26 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
         *(id == INNER ? &s->inner : &s->outer) = (double)u;
         break;
     case COMPUTE: return moe_num_real(arg, 0, 1e6, "--token-time", &s->compute, e);
+    case TOPO: s->topo = arg; break;
+    case CLASSES: s->classes = arg; break;
+    case DRAW:
+        rc = moe_num_int(arg, 1, SHARD_LOAD_MAX_EXPERTS, "--draw", &v, e);
+        s->draw = (size_t)v;
+        break;
+    case TOKENS: case SEED:
+        rc = moe_num_int(arg, id == TOKENS, INT64_MAX, "number", &v, e);
+        *(id == TOKENS ? &s->tokens : &s->seed) = (uint64_t)v;
+        break;
+    case PAIRS: s->pairs = arg; break;
     case MATRIX: s->matrix = arg; break;
+    case PICTURE: s->picture = arg; break;
     case JSON: s->json = true; break;
     default: s->force = true;
     }
     return rc;
 }
 
-/* ---- The plan ------------------------------------------------------------------------ */
+/* ---- What is played -------------------------------------------------------------- */
 
 static int
 by_number(const void *a, const void *b)
@@ -122,65 +158,95 @@ by_number(const void *a, const void *b)
 static int
 naive_plan(struct sim *s, struct moe_err *e)
 {
-    struct shard_planfile *p = &s->file;
     uint32_t *ids = calloc(s->trace.n + 1, sizeof(*ids));
+    size_t n = 0;
+    int rc;
 
-    if (s->devices == 0 || s->devices % s->nodes != 0 || s->naive < s->devices) {
-        free(ids);
-        return moe_err_set(e, MOE_EUSAGE, "--naive: %zu experts on %zu devices of %zu nodes",
-            s->naive, s->devices, s->nodes);
-    }
-    *p = (struct shard_planfile){ .experts = s->naive, .devices = s->devices, .nodes = s->nodes,
-        .slots = s->naive };
-    for (size_t i = 0; ids != NULL && i < s->trace.n; i++)
-        ids[i] = s->trace.choice[i].layer;
-    if (ids != NULL)
-        qsort(ids, s->trace.n, sizeof(*ids), by_number);
-    for (size_t i = 0; ids != NULL && i < s->trace.n; i++) {
-        if (i == 0 || ids[i] != ids[i - 1])
-            ids[p->layers++] = ids[i];
-    }
-    p->id = ids;
-    p->room = calloc(p->devices, sizeof(*p->room));
-    p->slot = calloc(p->layers * p->slots + 1, sizeof(*p->slot));
-    if (ids == NULL || p->room == NULL || p->slot == NULL)
+    if (ids == NULL)
         return moe_err_set(e, MOE_ENOMEM, "simulation: out of memory");
-    for (size_t l = 0; l < p->layers; l++) {
-        for (size_t g = 0, i = l * p->slots; g < p->devices; g++) {
-            p->room[g] = 0;
-            for (size_t x = g; x < p->experts; x += p->devices, p->room[g]++)
-                p->slot[i++] = (uint32_t)x;
-        }
+    for (size_t i = 0; i < s->trace.n; i++)
+        ids[i] = s->trace.choice[i].layer;
+    qsort(ids, s->trace.n, sizeof(*ids), by_number);
+    for (size_t i = 0; i < s->trace.n; i++) {
+        if (n == 0 || ids[i] != ids[n - 1])
+            ids[n++] = ids[i];
     }
-    return 0;
+    rc = shard_planfile_naive(s->naive, s->devices, s->nodes, ids, n, &s->file, e);
+    free(ids);
+    return rc;
+}
+
+/* The trace of a file, or one drawn from its counts. */
+static int
+get_trace(struct sim *s, const char *path, struct moe_err *e)
+{
+    struct shard_affine_pairs pairs = { .n = 0 };
+    struct shard_load load;
+    int rc;
+
+    if (s->draw == 0)
+        return shard_route_read(path, &s->trace, e);
+    if ((rc = shard_load_read(path, &load, e)) != 0)
+        return rc;
+    if (s->pairs == NULL || (rc = shard_affine_read(s->pairs, load.experts, &pairs, e)) == 0)
+        rc = shard_draw(&load, s->pairs != NULL ? &pairs : NULL, s->tokens, s->draw, s->seed,
+            &s->trace, e);
+    shard_affine_fini(&pairs);
+    shard_load_fini(&load);
+    return rc;
+}
+
+/* The links: of a topology, or of nodes that are all alike. */
+static int
+get_wires(struct sim *s, struct moe_err *e)
+{
+    if (s->plan != NULL) {
+        s->devices = s->file.devices;
+        s->nodes = s->file.nodes;
+    }
+    if (s->topo == NULL && (s->devices == 0 || s->devices % s->nodes != 0))
+        return moe_err_set(e, MOE_EUSAGE, "--naive: %zu devices of %zu nodes", s->devices,
+            s->nodes);
+    if (s->topo == NULL)
+        return shard_wire_nodes(s->devices, s->nodes, s->inner, s->outer, &s->wire, e);
+    return shard_wire_topo(s->topo, s->classes, &s->wire, e);
+}
+
+/* Plan or none, trace and links: do they go together? */
+static int
+get_plan(struct sim *s, struct moe_err *e)
+{
+    int rc;
+
+    if (s->plan != NULL && (rc = shard_planfile_read(s->plan, &s->file, e)) != 0)
+        return rc;
+    if ((rc = get_wires(s, e)) != 0)
+        return rc;
+    if (s->topo != NULL && s->devices != 0 && s->devices != s->wire.n)
+        return moe_err_set(e, MOE_EUNSUP, "%s: %zu accelerators, the plan is for %zu devices",
+            s->topo, s->wire.n, s->devices);
+    s->devices = s->wire.n;
+    s->nodes = s->wire.nodes;
+    if (s->plan == NULL && s->naive < s->devices)
+        return moe_err_set(e, MOE_EUSAGE, "--naive: %zu experts on %zu devices", s->naive,
+            s->devices);
+    return s->plan != NULL ? 0 : naive_plan(s, e);
 }
 
 /* ---- Time --------------------------------------------------------------- */
 
-/* The slowest device of an exchange: what it sends or what it gets, within its node and beyond. */
+/* Seconds of an exchange of this many bytes a token. */
 static double
-exchange(const struct sim *s, const uint64_t *sent, uint64_t bytes, bool back)
+exchange(struct sim *s, const uint64_t *sent, uint64_t bytes, bool back)
 {
-    size_t n = s->file.devices, per = n / s->file.nodes;
-    double most = 0;
+    size_t n = s->wire.n;
 
-    for (size_t g = 0; g < n; g++) {
-        double way[2][2] = { { 0 } };       /* [out, in][within, beyond] bytes */
-
-        for (size_t h = 0; h < n; h++) {
-            bool beyond = g / per != h / per;
-
-            way[back][beyond] += (double)sent[g * n + h] * (double)bytes;
-            way[!back][beyond] += (double)sent[h * n + g] * (double)bytes;
-        }
-        for (int d = 0; d < 2; d++) {
-            double t = (s->inner > 0 ? way[d][0] / s->inner : 0) +
-                (s->outer > 0 ? way[d][1] / s->outer : 0);
-
-            most = t > most ? t : most;
-        }
+    for (size_t a = 0; a < n; a++) {
+        for (size_t b = 0; b < n; b++)
+            s->scratch[a * n + b] = (double)(back ? sent[b * n + a] : sent[a * n + b]) *
+                (double)bytes;
     }
-    return s->latency + most;
+    return s->latency + shard_wire_time(&s->wire, s->scratch);
 }
 
 static void
@@ -194,121 +260,24 @@ add_time(struct sim *s, size_t step, const struct shard_route_flow *f)
         exchange(s, f->sent, s->back_bytes, true);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-/* The smallest time that at least this share of the steps is not above. */
-static double
-quantile(const struct sim *s, double q)
-{
-    size_t k = (size_t)(q * (double)s->steps);
-
-    return s->time[k >= s->steps ? s->steps - 1 : k];
-}
-
-/* ---- Telling --------------------------------------------------------------- */
-
-struct range { double max, min, mean; };
-
-/* Bytes a device gets, there and back. */
-static struct range
-range_of(const struct sim *s, const uint64_t *bytes)
-{
-    size_t n = s->file.devices;
-    struct range r = { 0, 0, 0 };
-
-    for (size_t g = 0; g < n; g++) {
-        double v = 0;
-
-        for (size_t h = 0; h < n; h++)
-            v += (double)bytes[h * n + g];
-        r.max = v > r.max ? v : r.max;
-        r.min = g == 0 || v < r.min ? v : r.min;
-        r.mean += v / (double)n;
-    }
-    return r;
-}
-
-static double
-spread(struct range r)
-{
-    return r.mean > 0 ? (r.max - r.min) / r.mean : 0;
-}
-
-static void
-matrix(struct moe_jsonw *w, const char *key, size_t n, const uint64_t *sent, uint64_t bytes,
-    bool turned)
-{
-    moe_jsonw_key(w, key);
-    moe_jsonw_open(w, '[');
-    for (size_t a = 0; a < n; a++) {
-        moe_jsonw_open(w, '[');
-        for (size_t b = 0; b < n; b++)
-            moe_jsonw_uint(w, (turned ? sent[b * n + a] : sent[a * n + b]) * bytes);
-        moe_jsonw_close(w, ']');
-    }
-    moe_jsonw_close(w, ']');
-}
+/* ---- Files ----------------------------------------------------------------- */
 
 static int
-tell_layer(const struct sim *s, size_t l, const struct shard_route_flow *f, struct moe_err *e)
+write_file(const struct sim *s, const char *path, struct moe_buf *b, struct moe_err *e)
 {
-    size_t n = s->file.devices;
-    uint64_t most = 0, all = 0, tokens = 0;
-    struct moe_buf b = MOE_BUF_INIT;
-    struct moe_jsonw w = { &b, false };
+    struct moe_out *o = NULL;
+    int rc;
 
-    for (size_t g = 0; g < n; g++) {
-        most = f->load[g] > most ? f->load[g] : most;
-        all += f->load[g];
+    if (b->bad)
+        rc = moe_err_set(e, MOE_ENOMEM, "simulation: out of memory");
+    else if ((rc = moe_out_open(path, s->force, b->len, &o, e)) == 0 &&
+        (rc = moe_out_write(o, b->p, b->len, e)) == 0) {
+        rc = moe_out_commit(o, e);
+        o = NULL;
     }
-    for (size_t i = 0; i < n * n; i++)
-        tokens += f->sent[i];
-    if (s->json) {
-        moe_jsonw_open(&w, '{');
-        moe_jsonw_key(&w, "layer");
-        moe_jsonw_uint(&w, s->file.id[l]);
-        moe_jsonw_key(&w, "load");
-        moe_jsonw_open(&w, '[');
-        for (size_t g = 0; g < n; g++)
-            moe_jsonw_uint(&w, f->load[g]);
-        moe_jsonw_close(&w, ']');
-        matrix(&w, "dispatch_bytes", n, f->sent, s->out_bytes, false);
-        matrix(&w, "combine_bytes", n, f->sent, s->back_bytes, true);
-        moe_jsonw_close(&w, '}');
-        moe_buf_byte(&b, '\n');
-    } else {
-        moe_buf_fmt(&b, "layer %4" PRIu32 "  load max/mean %8.5f  tokens sent %12" PRIu64 "\n",
-            s->file.id[l], all > 0 ? (double)most * (double)n / (double)all : 1, tokens);
-    }
-    if (!b.bad)
-        (void)fwrite(b.p, 1, b.len, stdout);
-    moe_buf_fini(&b);
-    return b.bad ? moe_err_set(e, MOE_ENOMEM, "simulation: out of memory") : 0;
-}
-
-static void
-tell_all(struct sim *s)
-{
-    struct range r = range_of(s, s->bytes);
-    double sum = 0;
-
-    for (size_t i = 0; i < s->steps; i++)
-        sum += s->time[i];
-    qsort(s->time, s->steps, sizeof(*s->time), by_size);
-    if (s->json)
-        printf("{\"steps\":%zu,\"makespan_s\":%.9g,\"p50_s\":%.9g,\"p99_s\":%.9g,"
-            "\"max_bytes\":%.0f,\"min_bytes\":%.0f,\"spread\":%.9g}\n", s->steps, sum,
-            quantile(s, 0.5), quantile(s, 0.99), r.max, r.min, spread(r));
-    else
-        printf("%zu steps, makespan %.6g s, P50 %.6g s, P99 %.6g s; bytes a device gets: %.0f to"
-            " %.0f, spread %.1f %%\n", s->steps, sum, quantile(s, 0.5), quantile(s, 0.99), r.min,
-            r.max, 100 * spread(r));
+    moe_out_abort(o);
+    moe_buf_fini(b);
+    return rc;
 }
 
 /* The bytes from each device to each other: a line a sender. */
@@ -317,40 +286,49 @@ write_matrix(const struct sim *s, struct moe_err *e)
 {
     size_t n = s->file.devices;
     struct moe_buf b = MOE_BUF_INIT;
-    struct moe_out *o = NULL;
-    int rc;
 
     for (size_t a = 0; a < n; a++) {
         for (size_t k = 0; k < n; k++)
-            moe_buf_fmt(&b, "%s%" PRIu64, k > 0 ? " " : "", s->bytes[a * n + k]);
+            moe_buf_fmt(&b, "%s%.0f", k > 0 ? " " : "", s->bytes[a * n + k]);
         moe_buf_byte(&b, '\n');
     }
-    if (b.bad)
-        rc = moe_err_set(e, MOE_ENOMEM, "simulation: out of memory");
-    else if ((rc = moe_out_open(s->matrix, s->force, b.len, &o, e)) == 0 &&
-        (rc = moe_out_write(o, b.p, b.len, e)) == 0) {
-        rc = moe_out_commit(o, e);
-        o = NULL;
-    }
-    moe_out_abort(o);
+    return write_file(s, s->matrix, &b, e);
+}
+
+static int
+write_picture(const struct sim *s, struct moe_err *e)
+{
+    struct moe_buf b = MOE_BUF_INIT;
+    int rc = shard_picture_svg(&s->wire, s->load, s->bytes, &b, e);
+
+    if (rc == 0)
+        return write_file(s, s->picture, &b, e);
     moe_buf_fini(&b);
     return rc;
 }
 
 /* ---- The whole --------------------------------------------------------------- */
 
+static struct shard_tell
+telling(const struct sim *s)
+{
+    return (struct shard_tell){ &s->file, &s->wire, s->out_bytes, s->back_bytes, s->json };
+}
+
 static int
 play_layer(struct sim *s, size_t l, struct moe_err *e)
 {
     size_t n = s->file.devices;
+    struct shard_tell tell = telling(s);
     struct shard_route_flow all = { NULL, NULL }, f = { NULL, NULL };
     int rc = shard_route_flow_new(n, &all, e);
 
     for (size_t k = 0; rc == 0 && k < s->steps; k++) {
-        uint64_t from = k * s->step, to = from + s->step;
+        uint64_t from = k * s->step, left = s->trace.tokens - from;
 
-        if ((rc = shard_route_flow_new(n, &f, e)) == 0 &&
-            (rc = shard_route_layer(&s->file, l, &s->trace, s->way, from, to, &f, e)) == 0) {
+        if ((rc = shard_route_flow_new(n, &f, e)) == 0 && (rc = shard_route_layer(&s->file, l,
+            &s->wire, &s->trace, s->way, from, from + (left < s->step ? left : s->step), &f,
+            e)) == 0) {
             add_time(s, k, &f);
             for (size_t g = 0; g < n; g++)
                 all.load[g] += f.load[g];
@@ -360,12 +338,13 @@ play_layer(struct sim *s, size_t l, struct moe_err *e)
         shard_route_flow_free(&f);
     }
     for (size_t a = 0; rc == 0 && a < n; a++) {
+        s->load[a] += (double)all.load[a];
         for (size_t b = 0; b < n; b++)
-            s->bytes[a * n + b] += all.sent[a * n + b] * s->out_bytes +
-                all.sent[b * n + a] * s->back_bytes;
+            s->bytes[a * n + b] += (double)(all.sent[a * n + b] * s->out_bytes +
+                all.sent[b * n + a] * s->back_bytes);
     }
     if (rc == 0)
-        rc = tell_layer(s, l, &all, e);
+        rc = shard_tell_layer(&tell, l, &all, e);
     shard_route_flow_free(&all);
     return rc;
 }
@@ -373,12 +352,10 @@ play_layer(struct sim *s, size_t l, struct moe_err *e)
 static int
 play(struct sim *s, const char *trace, struct moe_err *e)
 {
+    struct shard_tell tell;
     int rc;
 
-    if ((rc = shard_route_read(trace, &s->trace, e)) != 0)
-        return rc;
-    rc = s->plan != NULL ? shard_planfile_read(s->plan, &s->file, e) : naive_plan(s, e);
-    if (rc != 0)
+    if ((rc = get_trace(s, trace, e)) != 0 || (rc = get_plan(s, e)) != 0)
         return rc;
     if (s->step == 0 || s->step > s->trace.tokens)
         s->step = s->trace.tokens;
@@ -386,20 +363,25 @@ play(struct sim *s, const char *trace, struct moe_err *e)
     if (s->steps > MAX_STEPS)
         return moe_err_set(e, MOE_ELIMIT, "%s: %zu steps, over %d", trace, s->steps, MAX_STEPS);
     s->time = calloc(s->steps, sizeof(*s->time));
-    s->bytes = calloc(s->file.devices * s->file.devices, sizeof(*s->bytes));
-    if (s->time == NULL || s->bytes == NULL)
+    s->bytes = calloc(s->wire.n * s->wire.n, sizeof(*s->bytes));
+    s->scratch = calloc(s->wire.n * s->wire.n, sizeof(*s->scratch));
+    s->load = calloc(s->wire.n, sizeof(*s->load));
+    if (s->time == NULL || s->bytes == NULL || s->scratch == NULL || s->load == NULL)
         return moe_err_set(e, MOE_ENOMEM, "simulation: out of memory");
     for (size_t l = 0; rc == 0 && l < s->file.layers; l++)
         rc = play_layer(s, l, e);
+    tell = telling(s);
     if (rc == 0)
-        tell_all(s);
-    return rc == 0 && s->matrix != NULL ? write_matrix(s, e) : rc;
+        rc = shard_tell_all(&tell, s->time, s->steps, s->bytes, e);
+    if (rc == 0 && s->matrix != NULL)
+        rc = write_matrix(s, e);
+    return rc == 0 && s->picture != NULL ? write_picture(s, e) : rc;
 }
 
 int
 shard_sim(int argc, char **argv, struct moe_err *e)
 {
-    struct sim s = { .nodes = 1, .out_bytes = 1, .back_bytes = 1 };
+    struct sim s = { .nodes = 1, .out_bytes = 1, .back_bytes = 1, .tokens = 4096 };
     bool done;
     int first, rc = moe_opt_parse(&shard_sim_cmd, argc, argv, option, &s, &first, &done, e);
 
@@ -409,8 +391,11 @@ shard_sim(int argc, char **argv, struct moe_err *e)
         return moe_err_set(e, MOE_EUSAGE, "one TRACE is wanted, and --plan or --naive");
     rc = play(&s, argv[first], e);
     shard_planfile_fini(&s.file);
+    shard_wire_fini(&s.wire);
     shard_route_fini(&s.trace);
     free(s.time);
     free(s.bytes);
+    free(s.scratch);
+    free(s.load);
     return rc;
 }

@@ -10,6 +10,7 @@
 #ifndef MOE_SYSTEM_TOPO_H
 #define MOE_SYSTEM_TOPO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,9 @@ int moe_topo_read(const char *path, struct moe_topo *out, struct moe_err *e);
 /* The same of n bytes and a NUL behind them, which are written over; name is for messages. */
 int moe_topo_parse(char *p, size_t n, const char *name, struct moe_topo *out, struct moe_err *e);
 void moe_topo_fini(struct moe_topo *t);
+
+/* "NV4", "PIX": false when it is no class of two devices. */
+bool moe_topo_class_read(const char *p, size_t n, struct moe_topo_link *out);
 
 /*
  * A comment with the version, then lines with tabs: "device" name kind numa memory speed;

@@ -16,9 +16,6 @@ size_t moe_topo_find(const struct moe_topo *t, const char *name, size_t len);
 /* Links between all devices, all MOE_TOPO_SELF: not known yet. */
 int moe_topo_links(struct moe_topo *t, struct moe_err *e);
 
-/* "NV4", "PIX": false when it is no class of two devices. */
-bool moe_topo_class_read(const char *p, size_t n, struct moe_topo_link *out);
-
 /*
  * NVLinks counted: direct [n][n], and to switches [n]. Sets MOE_TOPO_NV between those that have
  * some to each other, or both to switches. Errors: MOE_EFORMAT (not as many both ways).

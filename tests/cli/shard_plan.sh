@@ -57,6 +57,27 @@ ok "moves: $(tr '\n' ' ' <out)" $?
 "$S" plan -q -g 4 -s 64 --speed 1,1,1,0.5 "$f" >out
 at_most 'unequal devices' "$(worst <out)" 1.15
 
+# Bytes that may move: as many slots; memory that holds fewer; slots by hand.
+"$S" plan -q --from old --move-budget 610M --expert-bytes 1M -o new drift1_61x256.tsv >/dev/null
+"$S" plan -q --from old --moves 10 drift1_61x256.tsv -o ten >/dev/null && cmp -s new ten
+ok '610 slots that may move: 10 a layer' $?
+M=$T/data/shard/mesh
+sed 's/^\(device\tgpu0\tgpu\t0\t\)[0-9]*/\1320000/' "$M/mesh.topo" >small.topo
+"$S" plan -q --topo small.topo -s 88 --expert-bytes 2000 -o small.plan "$M/counts.tsv" >/dev/null
+is 'a device with room for five' "$(sed 's/.*"room":\[\([0-9,]*\).*/\1/' small.plan | head -1)" 5,12,12,12,12,12,12,11
+"$S" plan -q -g 4 --room 10,20,20,20 "$f" | tail -1 >out
+at_most 'slots by hand' "$(worst <out)" 2
+# Copies near those that want them: with copies for both boards, fewer bytes between them.
+sed 's/\tNV1\t/\tNV4\t/' "$M/mesh.topo" |
+    awk -F'\t' -v OFS='\t' '/^link/ && ($2 < "gpu4") != ($3 < "gpu4") { $4 = "SYS"; $5 = "5G" } { print }' >boards
+beyond() { sed -n 's/^port [^ ]* *bytes *\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n + 0 }'; }
+"$S" plan -q --topo boards -s 72 -o near.plan "$M/counts.tsv" | beyond >near
+"$S" plan -q -g 8 -s 72 -o far.plan "$M/counts.tsv" >/dev/null
+"$S" sim -p far.plan --topo boards --draw 1 --combine-bytes 0 "$M/counts.tsv" | beyond >far
+"$S" sim -p near.plan --topo boards --draw 1 --combine-bytes 0 "$M/counts.tsv" | beyond >near
+[ "$(cat near)" -gt 0 ] && [ $(($(cat near) * 10)) -lt $(($(cat far) * 8)) ]
+ok "copies on both boards: $(cat near) bytes between them, not $(cat far)" $?
+
 # Other forms of counts.
 printf 'layer\ttoken\texperts\n0\t0\t1,2\n0\t1\t2,3\n1\t0\t0,3\n' >trace
 printf '[[0, 1, 2, 1], [1, 0, 0, 1]]' >json
@@ -84,6 +105,10 @@ refuse 'groups that do not divide' 'divide' -g 8 --groups 5 --nodes 2 "$f"
 refuse 'other layers' 'other layers' -g 8 "$f" "$L/olmoe_c4.tsv"
 refuse 'speeds too few' '--speed' -g 8 --speed 1,2 "$f"
 refuse 'a plan of another model' 'other layers' --from old "$f"
+refuse 'rooms that are not whole' '--room' -g 4 --room 10,20,20.5,20 "$f"
+refuse 'too little memory' 'memory holds' --topo small.topo --expert-bytes 1G "$M/counts.tsv"
+refuse 'bytes to move of no size' '--expert-bytes' --from old --move-budget 1G drift1_61x256.tsv
+refuse 'a topology of others' 'accelerators' -g 4 --topo small.topo "$M/counts.tsv"
 printf '{"moe_plan": 1}' >half
 refuse 'half a plan' 'half' --from half "$f"
 sed 's/"physical_to_logical_map":\[\[[0-9]*/"physical_to_logical_map":[[999/' old >wrong
