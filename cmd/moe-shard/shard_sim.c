@@ -350,9 +350,16 @@ play_layer(struct sim *s, size_t l, struct moe_err *e)
 }
 
 static int
+tell_all(struct sim *s, struct moe_err *e)
+{
+    struct shard_tell t = telling(s);
+
+    return shard_tell_all(&t, s->time, s->steps, s->bytes, e);
+}
+
+static int
 play(struct sim *s, const char *trace, struct moe_err *e)
 {
-    struct shard_tell tell;
     int rc;
 
     if ((rc = get_trace(s, trace, e)) != 0 || (rc = get_plan(s, e)) != 0)
@@ -370,9 +377,8 @@ play(struct sim *s, const char *trace, struct moe_err *e)
         return moe_err_set(e, MOE_ENOMEM, "simulation: out of memory");
     for (size_t l = 0; rc == 0 && l < s->file.layers; l++)
         rc = play_layer(s, l, e);
-    tell = telling(s);
     if (rc == 0)
-        rc = shard_tell_all(&tell, s->time, s->steps, s->bytes, e);
+        rc = tell_all(s, e);
     if (rc == 0 && s->matrix != NULL)
         rc = write_matrix(s, e);
     return rc == 0 && s->picture != NULL ? write_picture(s, e) : rc;
@@ -381,21 +387,27 @@ play(struct sim *s, const char *trace, struct moe_err *e)
 int
 shard_sim(int argc, char **argv, struct moe_err *e)
 {
-    struct sim s = { .nodes = 1, .out_bytes = 1, .back_bytes = 1, .tokens = 4096 };
+    struct sim *s = calloc(1, sizeof(*s));
     bool done;
-    int first, rc = moe_opt_parse(&shard_sim_cmd, argc, argv, option, &s, &first, &done, e);
+    int first, rc;
 
-    if (rc != 0 || done)
-        return rc;
-    if (argc - first != 1 || (s.plan == NULL) == (s.naive == 0))
-        return moe_err_set(e, MOE_EUSAGE, "one TRACE is wanted, and --plan or --naive");
-    rc = play(&s, argv[first], e);
-    shard_planfile_fini(&s.file);
-    shard_wire_fini(&s.wire);
-    shard_route_fini(&s.trace);
-    free(s.time);
-    free(s.bytes);
-    free(s.scratch);
-    free(s.load);
+    if (s == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "simulation: out of memory");
+    s->nodes = 1;
+    s->out_bytes = s->back_bytes = 1;
+    s->tokens = 4096;
+    rc = moe_opt_parse(&shard_sim_cmd, argc, argv, option, s, &first, &done, e);
+    if (rc == 0 && !done && (argc - first != 1 || (s->plan == NULL) == (s->naive == 0)))
+        rc = moe_err_set(e, MOE_EUSAGE, "one TRACE is wanted, and --plan or --naive");
+    else if (rc == 0 && !done)
+        rc = play(s, argv[first], e);
+    shard_planfile_fini(&s->file);
+    shard_wire_fini(&s->wire);
+    shard_route_fini(&s->trace);
+    free(s->time);
+    free(s->bytes);
+    free(s->scratch);
+    free(s->load);
+    free(s);
     return rc;
 }
