@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the command `topo`: any description of a machine, in one form. */
+/* Owns the command `topo`: this machine, or any description of one, in one form. */
 #include <stdio.h>
 
 #include "cmd/moe-shard/shard_topo.h"
 #include "common/system/topo.h"
 
+enum { CPU = 1 };
+
 static const struct moe_opt rows[] = {
+    { CPU, 0, "cpu", MOE_OPT_NONE, NULL, "NUMA nodes too, where hwloc tells of them", NULL, false,
+        false },
     { 0, 0, NULL, MOE_OPT_NONE, NULL, NULL, NULL, false, false },
 };
 
-static const char *const usage[] = { "FILE", NULL };
+static const char *const usage[] = { "[--cpu] [FILE]", NULL };
 
 const struct moe_opt_cmd shard_topo_cmd = {
     "moe-shard topo", usage, "Tell what is between each two devices of a machine.", rows, NULL
@@ -18,7 +22,8 @@ const struct moe_opt_cmd shard_topo_cmd = {
 static int
 option(void *ctx, int id, const char *arg, struct moe_err *e)
 {
-    (void)ctx, (void)id, (void)arg, (void)e;
+    (void)id, (void)arg, (void)e;
+    *(bool *)ctx = true;
     return 0;
 }
 
@@ -27,14 +32,15 @@ shard_topo(int argc, char **argv, struct moe_err *e)
 {
     struct moe_buf b = MOE_BUF_INIT;
     struct moe_topo t;
-    bool done;
-    int first, rc = moe_opt_parse(&shard_topo_cmd, argc, argv, option, NULL, &first, &done, e);
+    bool done, cpus = false;
+    int first, rc = moe_opt_parse(&shard_topo_cmd, argc, argv, option, &cpus, &first, &done, e);
 
     if (rc != 0 || done)
         return rc;
-    if (argc - first != 1)
-        return moe_err_set(e, MOE_EUSAGE, "one FILE is wanted, or -");
-    if ((rc = moe_topo_read(argv[first], &t, e)) != 0)
+    if (argc - first > 1)
+        return moe_err_set(e, MOE_EUSAGE, "one FILE is wanted, or -, or none for this machine");
+    rc = argc - first == 1 ? moe_topo_read(argv[first], cpus, &t, e) : moe_topo_here(cpus, &t, e);
+    if (rc != 0)
         return rc;
     moe_topo_write(&t, &b);
     if (b.bad)

@@ -168,7 +168,8 @@ shard_wire_topo(const char *path, const char *classes, struct shard_wire *out, s
     int rc;
 
     *out = (struct shard_wire){ .n = 0 };
-    if ((rc = read_classes(classes, known, e)) != 0 || (rc = moe_topo_read(path, &t, e)) != 0)
+    if ((rc = read_classes(classes, known, e)) != 0 ||
+        (rc = moe_topo_read(path, false, &t, e)) != 0)
         return rc;
     if ((device = calloc(t.n + 1, sizeof(*device))) == NULL)
         rc = moe_err_set(e, MOE_ENOMEM, "%s: out of memory", path);

@@ -168,7 +168,8 @@ check(const struct moe_topo *t, const char *file, struct moe_err *e)
 }
 
 static int
-read_xml(const char *p, size_t n, const char *file, struct moe_topo *t, struct moe_err *e)
+read_xml(const char *p, size_t n, const char *file, bool cpus, struct moe_topo *t,
+    struct moe_err *e)
 {
     struct moe_xml_doc d;
     int rc = moe_xml_parse(p, n, file, &d, e);
@@ -178,7 +179,7 @@ read_xml(const char *p, size_t n, const char *file, struct moe_topo *t, struct m
     if (strcmp(d.root->name, "system") == 0)
         rc = moe_topo_nccl(d.root, file, t, e);
     else if (strcmp(d.root->name, "topology") == 0)
-        rc = moe_topo_hwloc(d.root, file, t, e);
+        rc = moe_topo_hwloc(d.root, file, cpus, t, e);
     else
         rc = moe_err_set(e, MOE_EFORMAT, "%s: neither NCCL's <system> nor hwloc's <topology>",
             file);
@@ -186,8 +187,20 @@ read_xml(const char *p, size_t n, const char *file, struct moe_topo *t, struct m
     return rc;
 }
 
+/* Whether the first line that is neither empty nor a comment begins so. */
+static bool
+begins(const char *p, const char *word)
+{
+    while (*p == '#' || *p == '\n') {
+        p += strcspn(p, "\n");
+        p += *p == '\n';
+    }
+    return strncmp(p, word, strlen(word)) == 0;
+}
+
 int
-moe_topo_parse(char *p, size_t n, const char *name, struct moe_topo *out, struct moe_err *e)
+moe_topo_parse(char *p, size_t n, const char *name, bool cpus, struct moe_topo *out,
+    struct moe_err *e)
 {
     int rc;
 
@@ -195,11 +208,13 @@ moe_topo_parse(char *p, size_t n, const char *name, struct moe_topo *out, struct
     if (n == 0)
         rc = moe_err_set(e, MOE_EFORMAT, "%s: empty", name);
     else if (p[strspn(p, " \t\r\n")] == '<' || (unsigned char)p[0] >= 0xef)
-        rc = read_xml(p, n, name, out, e);
+        rc = read_xml(p, n, name, cpus, out, e);
     else if (strlen(p) != n)
         rc = moe_err_set(e, MOE_EFORMAT, "%s: a NUL in a text", name);
-    else if (strncmp(p, "device\t", 7) == 0 || p[0] == '#')
+    else if (strncmp(p, "# moe-topo", 10) == 0 || begins(p, "device\t"))
         rc = moe_topo_lines(p, name, out, e);
+    else if (begins(p, "devices:") || begins(p, "---"))
+        rc = moe_topo_yaml(p, n, name, out, e);
     else
         rc = moe_topo_smi(p, name, out, e);
     if (rc == 0)
@@ -210,13 +225,13 @@ moe_topo_parse(char *p, size_t n, const char *name, struct moe_topo *out, struct
 }
 
 int
-moe_topo_read(const char *path, struct moe_topo *out, struct moe_err *e)
+moe_topo_read(const char *path, bool cpus, struct moe_topo *out, struct moe_err *e)
 {
     struct moe_buf b = MOE_BUF_INIT;
     int rc = moe_read_file(path, MOE_TOPO_MAX_BYTES, &b, e);
 
     if (rc == 0)
-        rc = moe_topo_parse(b.p, b.len, path, out, e);
+        rc = moe_topo_parse(b.p, b.len, path, cpus, out, e);
     else
         *out = (struct moe_topo){ .n = 0 };
     moe_buf_fini(&b);

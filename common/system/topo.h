@@ -5,6 +5,7 @@
  *   NCCL_TOPO_DUMP_FILE       <system version="1">
  *   lstopo --of xml           <topology>
  *   our own lines             as moe_topo_write() writes them, or by hand
+ *   YAML                      by hand: devices, links, others
  * A description is whole and the same both ways, or it is refused.
  */
 #ifndef MOE_SYSTEM_TOPO_H
@@ -56,10 +57,16 @@ struct moe_topo {
     struct moe_topo_link *link;         /* [n][n] symmetric */
 };
 
-/* path "-": stdin. Errors: MOE_EFORMAT with the place, MOE_ELIMIT, MOE_ENOMEM, and reading's. */
-int moe_topo_read(const char *path, struct moe_topo *out, struct moe_err *e);
+/*
+ * path "-": stdin. cpus: NUMA nodes are devices too, of kind "cpu", where hwloc tells of them.
+ * Errors: MOE_EFORMAT with the place, MOE_ELIMIT, MOE_ENOMEM, and reading's.
+ */
+int moe_topo_read(const char *path, bool cpus, struct moe_topo *out, struct moe_err *e);
 /* The same of n bytes and a NUL behind them, which are written over; name is for messages. */
-int moe_topo_parse(char *p, size_t n, const char *name, struct moe_topo *out, struct moe_err *e);
+int moe_topo_parse(char *p, size_t n, const char *name, bool cpus, struct moe_topo *out,
+    struct moe_err *e);
+/* The same of the machine this runs on, through hwloc. */
+int moe_topo_here(bool cpus, struct moe_topo *out, struct moe_err *e);
 void moe_topo_fini(struct moe_topo *t);
 
 /* "NV4", "PIX": false when it is no class of two devices. */

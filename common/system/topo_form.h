@@ -29,9 +29,11 @@ void moe_topo_pci(struct moe_topo *t);
 /* Readers of one form; file is for messages. */
 int moe_topo_smi(char *text, const char *file, struct moe_topo *t, struct moe_err *e);
 int moe_topo_lines(char *text, const char *file, struct moe_topo *t, struct moe_err *e);
+int moe_topo_yaml(const char *p, size_t n, const char *file, struct moe_topo *t,
+    struct moe_err *e);
 int moe_topo_nccl(const struct moe_xml *root, const char *file, struct moe_topo *t,
     struct moe_err *e);
-int moe_topo_hwloc(const struct moe_xml *root, const char *file, struct moe_topo *t,
+int moe_topo_hwloc(const struct moe_xml *root, const char *file, bool cpus, struct moe_topo *t,
     struct moe_err *e);
 
 #endif

@@ -17,6 +17,7 @@
 struct hwloc {
     struct moe_topo *t;
     const char *file;
+    bool cpus;                  /* NUMA nodes are devices */
     const struct moe_xml *os[MOE_TOPO_MAX_DEVICES];     /* the device itself */
     struct moe_err *e;
 };
@@ -95,6 +96,28 @@ add(struct hwloc *c, const struct moe_xml *x)
     return 0;
 }
 
+/* A NUMA node, its processors and its memory. */
+static int
+add_node(struct hwloc *c, const struct moe_xml *x)
+{
+    const char *number = moe_xml_attr(x, "os_index"), *memory = moe_xml_attr(x, "local_memory");
+    struct moe_topo *t = c->t;
+    char name[MOE_TOPO_NAME];
+    int64_t v;
+    int rc;
+
+    if (number == NULL || moe_num_int(number, 0, 65535, "", &v, NULL) != 0)
+        return bad(c, x, "a NUMA node without a number");
+    (void)snprintf(name, sizeof(name), "CPU%lld", (long long)v);
+    if ((rc = moe_topo_add(t, name, "cpu", c->file, c->e)) != 0)
+        return rc;
+    c->os[t->n - 1] = x;
+    t->device[t->n - 1].numa = (int)v;
+    if (memory != NULL && moe_num_int(memory, 0, INT64_MAX, "", &v, NULL) == 0)
+        t->device[t->n - 1].memory = (uint64_t)v;
+    return 0;
+}
+
 static int
 walk(struct hwloc *c, const struct moe_xml *x)
 {
@@ -103,6 +126,8 @@ walk(struct hwloc *c, const struct moe_xml *x)
     for (const struct moe_xml *y = x->child; rc == 0 && y != NULL; y = y->next) {
         if (is(y, "type", "OSDev"))
             rc = add(c, y);
+        else if (c->cpus && is(y, "type", "NUMANode"))
+            rc = add_node(c, y);
         if (rc == 0)
             rc = walk(c, y);
     }
@@ -128,6 +153,18 @@ bridges(const struct moe_xml *card, const struct moe_xml *top)
     for (const struct moe_xml *x = card->parent; x != top; x = x->parent)
         n += is(x, "type", "Bridge");
     return n;
+}
+
+/* Of devices of which one is a NUMA node. */
+static enum moe_topo_class
+node_class(const struct moe_topo_device *d, const struct moe_topo_device *g,
+    const struct moe_xml *a, const struct moe_xml *b)
+{
+    const struct moe_xml *package = up_to(a, "Package");
+
+    if (d->numa >= 0 && d->numa == g->numa)
+        return MOE_TOPO_PHB;
+    return package != NULL && package == up_to(b, "Package") ? MOE_TOPO_NODE : MOE_TOPO_SYS;
 }
 
 static enum moe_topo_class
@@ -281,8 +318,12 @@ links(const struct hwloc *c, const struct moe_xml *root)
         rc = moe_err_set(c->e, MOE_ENOMEM, "%s: out of memory", c->file);
     for (size_t a = 0; rc == 0 && a < n; a++) {
         for (size_t b = 0; b < n; b++) {
+            const struct moe_topo_device *d = c->t->device;
+            bool cards = strcmp(d[a].kind, "cpu") != 0 && strcmp(d[b].kind, "cpu") != 0;
+
             if (a != b)
-                c->t->link[a * n + b].class = class_of(c->os[a], c->os[b]);
+                c->t->link[a * n + b].class = cards ? class_of(c->os[a], c->os[b]) :
+                    node_class(&d[a], &d[b], c->os[a], c->os[b]);
         }
     }
     for (const struct moe_xml *d = root->child; rc == 0 && d != NULL; d = d->next) {
@@ -299,7 +340,7 @@ links(const struct hwloc *c, const struct moe_xml *root)
 }
 
 int
-moe_topo_hwloc(const struct moe_xml *root, const char *file, struct moe_topo *t,
+moe_topo_hwloc(const struct moe_xml *root, const char *file, bool cpus, struct moe_topo *t,
     struct moe_err *e)
 {
     struct hwloc *c = calloc(1, sizeof(*c));
@@ -310,6 +351,7 @@ moe_topo_hwloc(const struct moe_xml *root, const char *file, struct moe_topo *t,
         return moe_err_set(e, MOE_ENOMEM, "%s: out of memory", file);
     c->t = t;
     c->file = file;
+    c->cpus = cpus;
     c->e = e;
     if (version == NULL || (strncmp(version, "2.", 2) != 0 && strncmp(version, "3.", 2) != 0))
         rc = moe_err_set(e, MOE_EUNSUP, "%s: <topology>: only versions 2 and 3 are known", file);

@@ -41,10 +41,33 @@ is 'islands' "$("$S" topo "$D/hwloc_4gpu_nvlink.xml" | grep ^island)" "island${t
 island${tab}GPU2,GPU3"
 is 'NUMA nodes' "$("$S" topo "$D/smi_4gpu_nv_2nic.txt" | awk -F'\t' '$1 == "device" { printf "%s ", $4 }')" '0 0 1 1 - - '
 
+# Processors, and this machine.
+is 'NUMA nodes as devices' "$("$S" topo --cpu "$D/hwloc_4numa.xml" | awk -F'\t' '$1 == "device" { printf "%s %s %s %s ", $2, $3, $4, $5 }')" \
+    'CPU0 cpu 0 1073741824 CPU1 cpu 1 1073741824 CPU2 cpu 2 1073741824 CPU3 cpu 3 1073741824 '
+is 'and what is between them' "$("$S" topo --cpu "$D/hwloc_4gpu_nvlink.xml" | awk -F'\t' '$1 == "link" && $2 $3 ~ /CPU/ { print $4 }' | sort | uniq -c | tr -s ' \n' ' ')" ' 4 PHB 5 SYS '
+"$S" topo --cpu >here && "$S" topo - <here | cmp -s - here
+ok 'this machine' $? here
+grep -q '^device.*cpu' here
+ok 'has a processor' $? here
+
 # Other accelerators, by description.
 printf '# two of them\ndevice\tnpu0\tnpu\t-\t64GiB\t1\ndevice\tnpu1\tnpu\t1\t-\t0.5\nlink\tnpu1\tnpu0\tPHB\t20GB\tmeasured\n' >own
 is 'a description' "$("$S" topo own | tr '\t\n' ' /')" \
     '# moe-topo 1/device npu0 npu - 68719476736 1/device npu1 npu 1 - 0.5/link npu0 npu1 PHB 20000000000 measured/'
+
+cat >quad.yaml <<'END'
+# four devices, NVLinks in pairs
+devices:
+  - {name: a, kind: npu, numa: 0, memory: 64GiB}
+  - {name: b, kind: npu, numa: 0, memory: 64GiB, speed: 0.5}
+  - {name: c, kind: npu}
+links:
+  - {between: [b, a], class: NV2, bandwidth: 50G, source: data sheet}
+others: {class: SYS, bandwidth: 10000000000}
+END
+is 'YAML' "$("$S" topo quad.yaml | tr '\t\n' ' /')" "# moe-topo 1/device a npu 0 68719476736 1/$(
+    )device b npu 0 68719476736 0.5/device c npu - - 1/link a b NV2 50000000000 data sheet/$(
+    )link a c SYS 10000000000 -/link b c SYS 10000000000 -/island a,b/"
 
 refuse() {  # refuse WHAT PATTERN
     "$S" topo bad >out 2>err
@@ -63,5 +86,18 @@ two="device${tab}a${tab}gpu${tab}-${tab}-${tab}1\ndevice${tab}b${tab}gpu${tab}-$
     printf "${two}device\ta\tgpu\t-\t-\t1\n" >bad; refuse 'a device twice' 'two devices'
     printf "device\ta\tgpu\n" >bad; refuse 'a short line' wanted
 }
+yaml() {  # yaml WHAT PATTERN SED
+    sed "$3" quad.yaml >bad
+    refuse "YAML: $1" "$2"
+}
+yaml 'a pair that is not named' 'a and c' '/^others/d'
+yaml 'a device that is none' 'bad:7:.*between' 's/\[b, a\]/[b, x]/'
+yaml 'a device with itself' 'between' 's/\[b, a\]/[b, b]/'
+yaml 'a pair twice' 'again' '7{p}'
+yaml 'no class' 'class' 's/NV2/FAST/'
+yaml 'a key that is none' 'colour' 's/numa: 0/colour: red/'
+yaml 'a size that is none' 'memory' 's/64GiB/much/'
+yaml 'no devices' 'devices' 's/^devices:$/devices: {}/;4,6d;/^  -/d'
+yaml 'a device twice' 'two devices' 's/name: b/name: a/'
 status 'no file' 2 "$S" topo nowhere
 tap_end

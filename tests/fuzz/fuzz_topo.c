@@ -20,7 +20,7 @@ again(const struct moe_topo *t)
     moe_topo_write(t, &a);
     if (!a.bad && a.len > 0) {
         moe_buf_add(&copy, a.p, a.len);
-        if (moe_topo_parse(copy.p, copy.len, "again", &back, &e) != 0)
+        if (moe_topo_parse(copy.p, copy.len, "again", false, &back, &e) != 0)
             abort();
         moe_topo_write(&back, &b);
         if (a.len != b.len || memcmp(a.p, b.p, a.len) != 0)
@@ -44,7 +44,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     if (n > 0)
         memcpy(text, p, n);
     text[n] = '\0';
-    if (moe_topo_parse(text, n, "fuzz", &t, &e) == 0) {
+    if (moe_topo_parse(text, n, "fuzz", true, &t, &e) == 0) {
         again(&t);
         moe_topo_fini(&t);
     }
