@@ -9,9 +9,12 @@
 #include <string.h>
 
 #include "cmd/moe-shard/shard_cut.h"
+#include "cmd/moe-shard/shard_planfile.h"
 #include "common/base/jsonw.h"
 #include "common/base/num.h"
 #include "common/base/pool.h"
+
+#define MAX_OWNER ((size_t)1 << 28)     /* bytes */
 
 static int
 count(const char *arg, const char *what, uint32_t *out, struct moe_err *e)
@@ -36,6 +39,7 @@ shard_cut_option(struct shard_cut_options *o, int id, const char *arg, struct mo
     case SHARD_CUT_EXPERTS:
         o->deal = strcmp(arg, "linear") == 0 ? MOE_GRID_LINEAR : MOE_GRID_ROUND_ROBIN;
         break;
+    case SHARD_CUT_PLAN: o->plan = arg; break;
     case SHARD_CUT_UNEVEN:
         o->spread = strcmp(arg, "chunk") == 0 ? MOE_CUT_CHUNK : MOE_CUT_BALANCED;
         break;
@@ -74,10 +78,72 @@ experts_of(const struct shard_set *s)
     return n;
 }
 
+/* Who holds which expert, layer by layer, from a plan; layers without experts are not in it. */
+static int
+fill_owner(const struct shard_planfile *p, const char *name, struct shard_set *s,
+    struct moe_err *e)
+{
+    struct moe_grid *g = &s->grid;
+    uint64_t n;
+
+    if (!moe_num_mul(g->layers, g->experts, &n) || !moe_num_mul(n, g->ep, &n) || n > MAX_OWNER)
+        return moe_err_set(e, MOE_ELIMIT, "%s: over %zu layers x experts x devices", name,
+            MAX_OWNER);
+    if ((g->owner = calloc((size_t)n + 1, 1)) == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "%s: out of memory", name);
+    for (uint64_t l = 0; l < g->layers; l++) {
+        size_t i = shard_planfile_layer(p, (uint32_t)l);
+        uint8_t *owner = g->owner + l * g->experts * g->ep;
+
+        for (uint64_t x = 0; i == p->layers && x < g->experts; x++)
+            owner[x * g->ep] = 1;
+        for (size_t k = 0, at = 0; i < p->layers && k < p->devices; at += p->room[k], k++) {
+            for (size_t j = at; j < at + p->room[k]; j++)
+                owner[p->slot[i * p->slots + j] * g->ep + k] = 1;
+        }
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        struct moe_naming x;
+
+        if (moe_naming_parse(NULL, 0, s->t[i]->name, &x) && x.role == MOE_ROLE_EXPERT &&
+            x.layer >= 0 && (uint64_t)x.layer < g->layers &&
+            shard_planfile_layer(p, (uint32_t)x.layer) == p->layers)
+            return moe_err_set(e, MOE_EUNSUP, "%s: layer %lld is not in it, and has %s", name,
+                (long long)x.layer, s->t[i]->name);
+    }
+    return 0;
+}
+
+/* Experts as a plan deals them out: as many expert-parallel ranks as it has devices. */
+static int
+take_plan(const struct shard_cut_options *o, struct shard_set *s, struct moe_err *e)
+{
+    struct shard_planfile p;
+    int rc;
+
+    if (s->grid.layers == 0)
+        return moe_err_set(e, MOE_EUNSUP, "%s: without a config.json layers are not known",
+            o->plan);
+    if ((rc = shard_planfile_read(o->plan, &p, e)) != 0)
+        return rc;
+    if (p.experts != s->grid.experts || (o->ep != 1 && o->ep != p.devices))
+        rc = moe_err_set(e, MOE_EUNSUP, "%s: %zu experts on %zu devices, and not %" PRIu64 " on %"
+            PRIu32, o->plan, p.experts, p.devices, s->grid.experts, o->ep);
+    else {
+        s->grid.deal = MOE_GRID_MAP;
+        s->grid.ep = (uint32_t)p.devices;
+        rc = fill_owner(&p, o->plan, s, e);
+    }
+    shard_planfile_fini(&p);
+    return rc;
+}
+
 int
 shard_cut_grid(const struct shard_cut_options *o, const struct moe_config *config,
     struct shard_set *s, struct moe_err *e)
 {
+    int rc;
+
     s->grid = (struct moe_grid){ .tp = o->tp, .ep = o->ep, .pp = o->pp, .deal = o->deal };
     s->spread = o->spread;
     s->layout = o->layout;
@@ -87,6 +153,8 @@ shard_cut_grid(const struct shard_cut_options *o, const struct moe_config *confi
     } else {
         s->grid.experts = experts_of(s);
     }
+    if (o->plan != NULL && (rc = take_plan(o, s, e)) != 0)
+        return rc;
     if (moe_grid_ranks(&s->grid) == 1)
         return moe_err_set(e, MOE_EUSAGE, "nothing to cut: --tp, --ep or --pp is wanted");
     return moe_grid_check(&s->grid, e);

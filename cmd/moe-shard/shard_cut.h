@@ -15,9 +15,9 @@
 
 /* Ids of the rows below; a command's own begin after SHARD_CUT_LAST. */
 enum {
-    SHARD_CUT_TP = 1, SHARD_CUT_EP, SHARD_CUT_PP, SHARD_CUT_EXPERTS, SHARD_CUT_UNEVEN,
-    SHARD_CUT_LAYOUT, SHARD_CUT_DRY, SHARD_CUT_THREADS, SHARD_CUT_FORCE, SHARD_CUT_JSON,
-    SHARD_CUT_QUIET, SHARD_CUT_LAST
+    SHARD_CUT_TP = 1, SHARD_CUT_EP, SHARD_CUT_PP, SHARD_CUT_EXPERTS, SHARD_CUT_PLAN,
+    SHARD_CUT_UNEVEN, SHARD_CUT_LAYOUT, SHARD_CUT_DRY, SHARD_CUT_THREADS, SHARD_CUT_FORCE,
+    SHARD_CUT_JSON, SHARD_CUT_QUIET, SHARD_CUT_LAST
 };
 
 #define SHARD_CUT_ROWS \
@@ -29,6 +29,8 @@ enum {
         false, false }, \
     { SHARD_CUT_EXPERTS, 0, "experts", MOE_OPT_CHOICE, "RULE", "which rank an expert goes to", \
         "linear|round-robin", false, false }, \
+    { SHARD_CUT_PLAN, 0, "plan", MOE_OPT_FILE, "PLAN", "experts and copies as a plan has them", \
+        NULL, false, false }, \
     { SHARD_CUT_UNEVEN, 0, "uneven", MOE_OPT_CHOICE, "RULE", "cut what ranks do not divide", \
         "chunk|balanced", false, false }, \
     { SHARD_CUT_LAYOUT, 0, "layout", MOE_OPT_CHOICE, "L", "a directory or a file for each rank", \
@@ -46,13 +48,14 @@ enum {
 struct shard_cut_options {
     uint32_t tp, ep, pp;
     enum moe_grid_deal deal;
+    const char *plan;           /* NULL: none; else ep is its devices */
     enum moe_cut_spread spread;
     enum shard_ranks_layout layout;
     bool dry, json, force, quiet;
     int threads;
 };
 
-#define SHARD_CUT_DEFAULTS { 1, 1, 1, MOE_GRID_LINEAR, MOE_CUT_EVEN, SHARD_RANKS_DIRS, \
+#define SHARD_CUT_DEFAULTS { 1, 1, 1, MOE_GRID_LINEAR, NULL, MOE_CUT_EVEN, SHARD_RANKS_DIRS, \
     false, false, false, false, 0 }
 
 /* One of the rows above. */

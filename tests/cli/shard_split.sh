@@ -50,6 +50,21 @@ ok 'resharding is splitting' $? log
 is 'the same grid moves nothing' "$(awk '/^rank/ && $7 != 0' out | wc -l)" 0
 is 'with a line a rank' "$(grep -c '^rank' out)" 4
 
+# As a plan has them, copies too; experts apart and in stacks; and on to another grid.
+counts() { awk -v l="$1" -v e="$2" 'BEGIN { for (i = 0; i < l; i++) for (x = 0; x < e; x++)
+    printf "%d\t%d\t%d\n", i, x, 10 + (i * 7 + x * x * 13) % 50 }'; }
+counts 4 16 >kjv.tsv && "$S" plan -q -g 4 -s 20 -o kjv.plan kjv.tsv >/dev/null
+back 'a plan with copies' "$K" --plan kjv.plan --tp 2
+is 'a plan: as many files as slots' "$(cat ranks/rank-0000[0246]/model.safetensors |
+    grep -ao '"model.layers.2.mlp.experts.[0-9]*.up_proj.weight"' | wc -l)" 20
+"$S" reshard -q --ep 3 ranks three && "$S" merge -q three again && same "$K" again >log
+ok 'and resharded' $? log
+m=$(model gpt_oss)
+n=$(sed -n 's/.*"num_hidden_layers": *\([0-9]*\).*/\1/p' "$m/config.json")
+x=$(sed -n 's/.*"num_local_experts": *\([0-9]*\).*/\1/p' "$m/config.json")
+counts "$n" "$x" >gpt.tsv && "$S" plan -q -g 3 -s $((x + 3 - x % 3)) -o gpt.plan gpt.tsv >/dev/null
+back 'a plan for stacks' "$m" --plan gpt.plan
+
 # Exact sizes before.
 "$S" split -n --json --tp 2 --ep 2 q4 >plan
 is 'plan: exact sizes' "$(sed 's/.*"bytes": *\([0-9]*\).*/\1/' plan | tr '\n' ' ')" \
@@ -76,6 +91,11 @@ refuse 'no ranks' 'nothing to cut' "$K" x
 refuse 'ranks that do not divide' 'dealt to 3 ranks; legal: 1 2 4' --tp 3 "$K" x
 refuse 'more ranks than heads' '8 heads or groups.*64 ranks; legal: 1 2 4 8' --tp 64 "$K" x
 refuse 'more groups than experts' 'fewer than 17' --ep 17 "$K" x
+counts 3 16 >short.tsv && "$S" plan -q -g 4 -o short.plan short.tsv >/dev/null
+refuse 'a plan without a layer' 'layer 3 is not in it' --plan short.plan "$K" x
+counts 4 8 >few.tsv && "$S" plan -q -g 4 -o few.plan few.tsv >/dev/null
+refuse 'a plan of other experts' '8 experts on 4 devices' --plan few.plan "$K" x
+refuse 'a plan for other ranks' 'devices, and not' --plan kjv.plan --ep 2 "$K" x
 refuse 'more stages than layers' 'fewer than' --pp 99 "$K" x
 refuse 'zero ranks' '--tp' --tp 0 "$K" x
 refuse 'no model' 'none' --tp 2 none x
