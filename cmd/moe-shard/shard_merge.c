@@ -11,6 +11,7 @@
 #include "cmd/moe-shard/shard_beside.h"
 #include "cmd/moe-shard/shard_cut.h"
 #include "cmd/moe-shard/shard_ends.h"
+#include "cmd/moe-shard/shard_ggufmerge.h"
 #include "cmd/moe-shard/shard_merge.h"
 #include "common/base/beneath.h"
 #include "common/base/num.h"
@@ -28,7 +29,7 @@ static const struct moe_opt rows[] = {
     { 0, 0, NULL, MOE_OPT_NONE, NULL, NULL, NULL, false, false },
 };
 
-static const char *const usage[] = { "[-j N] [--force] SRC DST", NULL };
+static const char *const usage[] = { "[-j N] [--force] SRC DST", "[--force] PART.gguf DST", NULL };
 
 const struct moe_opt_cmd shard_merge_cmd = {
     "moe-shard merge", usage, "Join the ranks of a split model to the model it was.", rows, NULL
@@ -211,6 +212,24 @@ merge(struct merge *x, const struct args *a, const char *dst, struct moe_err *e)
     return rc;
 }
 
+static bool
+is_gguf(const char *path)
+{
+    size_t n = strlen(path);
+
+    return n > 5 && strcmp(path + n - 5, ".gguf") == 0;
+}
+
+/* What was joined is not what was split: no trouble, but a no. */
+static int
+answer(int rc, bool differs, const struct moe_err *e)
+{
+    if (rc == 0 || !differs)
+        return rc;
+    moe_tool_warn("%s", e->text);
+    return MOE_EXIT_NO;
+}
+
 int
 shard_merge(int argc, char **argv, struct moe_err *e)
 {
@@ -225,6 +244,13 @@ shard_merge(int argc, char **argv, struct moe_err *e)
         return moe_err_set(e, MOE_EUSAGE, "SRC and DST are wanted, %d operands are given",
             argc - first);
     x.path = argv[first];
+    if (is_gguf(x.path)) {
+        bool differs;
+
+        rc = shard_ggufmerge(x.path, &(struct shard_pack_options){ .force = a.force,
+            .quiet = a.quiet }, argv[first + 1], &differs, e);
+        return answer(rc, differs, e);
+    }
     if ((x.dir = moe_beneath_dir(x.path, e)) < 0)
         return x.dir;
     if ((rc = shard_set_read(x.dir, x.path, &x.set, e)) == 0)
@@ -237,9 +263,5 @@ shard_merge(int argc, char **argv, struct moe_err *e)
     moe_cutplan_free(&x.plan);
     shard_set_fini(&x.set);
     (void)close(x.dir);
-    if (rc != 0 && atomic_load(&x.ends.differs)) {
-        moe_tool_warn("%s", e->text);
-        return MOE_EXIT_NO;
-    }
-    return rc;
+    return answer(rc, atomic_load(&x.ends.differs), e);
 }

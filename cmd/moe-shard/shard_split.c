@@ -8,19 +8,27 @@
 #include "cmd/moe-shard/shard_beside.h"
 #include "cmd/moe-shard/shard_cut.h"
 #include "cmd/moe-shard/shard_ends.h"
+#include "cmd/moe-shard/shard_pack.h"
 #include "cmd/moe-shard/shard_split.h"
 #include "common/base/num.h"
 #include "common/base/tool.h"
 #include "common/formats/source.h"
 
+enum { MAX_SIZE = SHARD_CUT_LAST, MAX_TENSORS };
+
 static const struct moe_opt rows[] = {
     SHARD_CUT_ROWS,
+    { MAX_SIZE, 0, "max-size", MOE_OPT_WORD, "SIZE", "no ranks: files of at most so many bytes",
+        NULL, false, false },
+    { MAX_TENSORS, 0, "max-tensors", MOE_OPT_WORD, "N", "no ranks: GGUF files of so many tensors",
+        NULL, false, false },
     { 0, 0, NULL, MOE_OPT_NONE, NULL, NULL, NULL, false, false },
 };
 
 static const char *const usage[] = {
     "[--tp N] [--ep N] [--pp N] [OPTION ...] SRC DST",
     "-n [--json] [--tp N] [--ep N] [--pp N] SRC",
+    "--max-size SIZE [-n] [OPTION ...] SRC DST",
     NULL
 };
 
@@ -35,10 +43,25 @@ struct split {
     struct shard_ends ends;
 };
 
+struct args {
+    struct shard_cut_options cut;
+    struct shard_pack_options pack;
+};
+
 static int
 option(void *ctx, int id, const char *arg, struct moe_err *e)
 {
-    return shard_cut_option(ctx, id, arg, e);
+    struct args *a = ctx;
+    int64_t v = 0;
+    int rc;
+
+    if (id == MAX_SIZE)
+        return moe_num_size(arg, 1, UINT64_C(1) << 60, "--max-size", &a->pack.max_bytes, e);
+    if (id != MAX_TENSORS)
+        return shard_cut_option(&a->cut, id, arg, e);
+    rc = moe_num_int(arg, 1, INT32_MAX, "--max-tensors", &v, e);
+    a->pack.max_tensors = (size_t)v;
+    return rc;
 }
 
 /* ---- What the original is ------------------------------------------------------------ */
@@ -215,27 +238,47 @@ out:
     return rc;
 }
 
+/* Files of a size instead of ranks. */
+static int
+pack(struct args *a, const char *src, const char *dst, struct moe_err *e)
+{
+    const struct shard_cut_options *o = &a->cut;
+
+    if (o->tp != 1 || o->ep != 1 || o->pp != 1 || o->plan != NULL)
+        return moe_err_set(e, MOE_EUSAGE, "--max-size and --max-tensors go without ranks");
+    a->pack.dry = o->dry;
+    a->pack.json = o->json;
+    a->pack.force = o->force;
+    a->pack.quiet = o->quiet;
+    return shard_pack_split(src, &a->pack, dst, e);
+}
+
 int
 shard_split(int argc, char **argv, struct moe_err *e)
 {
-    struct shard_cut_options o = SHARD_CUT_DEFAULTS;
+    struct args a = { .cut = SHARD_CUT_DEFAULTS };
     struct split x = { .src = NULL };
     const struct moe_config *config;
+    struct shard_cut_options o;
     bool done;
-    int first, n, rc = moe_opt_parse(&shard_split_cmd, argc, argv, option, &o, &first, &done, e);
+    int first, n, rc = moe_opt_parse(&shard_split_cmd, argc, argv, option, &a, &first, &done, e);
 
     if (rc != 0 || done)
         return rc;
     n = argc - first;
+    o = a.cut;
     if (n != 2 && !(o.dry && n == 1))
         return moe_err_set(e, MOE_EUSAGE, "SRC and DST are wanted, %d operands are given", n);
     if (o.json && !o.dry)
         return moe_err_set(e, MOE_EUSAGE, "--json goes with -n");
+    if (a.pack.max_bytes > 0 || a.pack.max_tensors > 0)
+        return pack(&a, argv[first], n == 2 ? argv[first + 1] : NULL, e);
     if ((rc = moe_source_open(argv[first], &x.src, e)) != 0)
         return rc;
     config = moe_source_config(x.src);
     if (moe_source_gguf(x.src) != NULL)
-        rc = moe_err_set(e, MOE_EUNSUP, "%s: a GGUF file is not cut for ranks", argv[first]);
+        rc = moe_err_set(e, MOE_EUNSUP, "%s: a GGUF file is split by --max-size, not for"
+            " ranks", argv[first]);
     if (rc == 0 && (rc = take_files(&x, e)) == 0 && (rc = take_tensors(&x, e)) == 0 &&
         (rc = shard_cut_grid(&o, config, &x.set, e)) == 0 &&
         (rc = find_unordered(&x, e)) == 0 &&
