@@ -5,6 +5,7 @@
  */
 #include "cmd/moe-shard/shard_compare.h"
 #include "cmd/moe-shard/shard_fit.h"
+#include "cmd/moe-shard/shard_mem.h"
 #include "cmd/moe-shard/shard_merge.h"
 #include "cmd/moe-shard/shard_plan.h"
 #include "cmd/moe-shard/shard_reshard.h"
@@ -19,6 +20,7 @@ static const struct moe_verb verbs[] = {
     { "compare", &shard_compare_cmd, shard_compare },
     { "sim", &shard_sim_cmd, shard_sim },
     { "topo", &shard_topo_cmd, shard_topo },
+    { "mem", &shard_mem_cmd, shard_mem },
     { "fit", &shard_fit_cmd, shard_fit },
     { "split", &shard_split_cmd, shard_split },
     { "merge", &shard_merge_cmd, shard_merge },

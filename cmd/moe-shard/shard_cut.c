@@ -160,6 +160,33 @@ shard_cut_grid(const struct shard_cut_options *o, const struct moe_config *confi
     return moe_grid_check(&s->grid, e);
 }
 
+int
+shard_cut_order(struct moe_source *src, struct shard_set *s, struct moe_err *e)
+{
+    int32_t *idx = NULL;
+    int rc = 0;
+
+    for (size_t i = 0; i < s->n && rc == 0 && !moe_source_is_stream(src); i++) {
+        size_t n = (size_t)(s->t[i]->end - s->t[i]->begin) / 4;
+        struct moe_naming name;
+        int32_t *p;
+
+        (void)moe_naming_parse(NULL, 0, s->t[i]->name, &name);
+        if (name.part != MOE_PART_G_IDX || s->t[i]->dtype != MOE_I32 || n == 0)
+            continue;
+        if ((p = realloc(idx, n * sizeof(*idx))) == NULL) {
+            rc = moe_err_set(e, MOE_ENOMEM, "out of memory");
+            break;
+        }
+        idx = p;
+        rc = moe_source_read(src, i, 0, idx, n * sizeof(*idx), e);
+        for (size_t k = 1; rc == 0 && k < n; k++)
+            s->unordered[i] = s->unordered[i] || idx[k] < idx[k - 1];
+    }
+    free(idx);
+    return rc;
+}
+
 static int
 unordered(void *ctx, size_t i, uint64_t group, bool *yes, struct moe_err *e)
 {

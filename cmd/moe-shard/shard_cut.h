@@ -12,6 +12,7 @@
 #include "common/base/err.h"
 #include "common/base/opt.h"
 #include "common/formats/cutplan.h"
+#include "common/formats/source.h"
 
 /* Ids of the rows below; a command's own begin after SHARD_CUT_LAST. */
 enum {
@@ -64,6 +65,12 @@ int shard_cut_option(struct shard_cut_options *o, int id, const char *arg, struc
 /* Put the grid into a set whose tensors and files are known. config may be NULL. */
 int shard_cut_grid(const struct shard_cut_options *o, const struct moe_config *config,
     struct shard_set *s, struct moe_err *e);
+
+/*
+ * Which g_idx of a set's tensors, which are the source's, are in no order: their matrices keep all
+ * scales on every rank. Not known of a stream.
+ */
+int shard_cut_order(struct moe_source *src, struct shard_set *s, struct moe_err *e);
 
 /* The plan of a set, act-order as its flags say. name: for messages. */
 int shard_cut_plan(const struct shard_set *s, const struct moe_config *config, const char *name,

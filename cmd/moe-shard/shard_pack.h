@@ -12,6 +12,7 @@
 struct shard_pack_options {
     uint64_t max_bytes;         /* of the tensors of a file; a larger tensor has its own; 0: any */
     size_t max_tensors;         /* of a GGUF file; 0: any */
+    const char *links;          /* bytes a second of links, a file for each, or NULL */
     bool dry, json, force, quiet;
 };
 

@@ -14,7 +14,7 @@
 #include "common/base/tool.h"
 #include "common/formats/source.h"
 
-enum { MAX_SIZE = SHARD_CUT_LAST, MAX_TENSORS };
+enum { MAX_SIZE = SHARD_CUT_LAST, MAX_TENSORS, LINKS };
 
 static const struct moe_opt rows[] = {
     SHARD_CUT_ROWS,
@@ -22,13 +22,15 @@ static const struct moe_opt rows[] = {
         NULL, false, false },
     { MAX_TENSORS, 0, "max-tensors", MOE_OPT_WORD, "N", "no ranks: GGUF files of so many tensors",
         NULL, false, false },
+    { LINKS, 0, "links", MOE_OPT_WORD, "B,B", "no ranks: a file for each link of so many bytes/s",
+        NULL, false, false },
     { 0, 0, NULL, MOE_OPT_NONE, NULL, NULL, NULL, false, false },
 };
 
 static const char *const usage[] = {
     "[--tp N] [--ep N] [--pp N] [OPTION ...] SRC DST",
     "-n [--json] [--tp N] [--ep N] [--pp N] SRC",
-    "--max-size SIZE [-n] [OPTION ...] SRC DST",
+    "--max-size SIZE | --links B,B [-n] [OPTION ...] SRC DST",
     NULL
 };
 
@@ -57,6 +59,10 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
 
     if (id == MAX_SIZE)
         return moe_num_size(arg, 1, UINT64_C(1) << 60, "--max-size", &a->pack.max_bytes, e);
+    if (id == LINKS) {
+        a->pack.links = arg;
+        return 0;
+    }
     if (id != MAX_TENSORS)
         return shard_cut_option(&a->cut, id, arg, e);
     rc = moe_num_int(arg, 1, INT32_MAX, "--max-tensors", &v, e);
@@ -131,35 +137,6 @@ take_tensors(struct split *x, struct moe_err *e)
         s->files[s->file_of[i]].data += s->t[i]->end - s->t[i]->begin;
     }
     return 0;
-}
-
-/* Which g_idx are in no order: their matrices keep all scales on every rank. */
-static int
-find_unordered(struct split *x, struct moe_err *e)
-{
-    struct shard_set *s = &x->set;
-    int32_t *idx = NULL;
-    int rc = 0;
-
-    for (size_t i = 0; i < s->n && rc == 0 && !moe_source_is_stream(x->src); i++) {
-        size_t n = (size_t)(s->t[i]->end - s->t[i]->begin) / 4;
-        struct moe_naming name;
-        int32_t *p;
-
-        (void)moe_naming_parse(NULL, 0, s->t[i]->name, &name);
-        if (name.part != MOE_PART_G_IDX || s->t[i]->dtype != MOE_I32 || n == 0)
-            continue;
-        if ((p = realloc(idx, n * sizeof(*idx))) == NULL) {
-            rc = no_memory(e);
-            break;
-        }
-        idx = p;
-        rc = moe_source_read(x->src, i, 0, idx, n * sizeof(*idx), e);
-        for (size_t k = 1; rc == 0 && k < n; k++)
-            s->unordered[i] = s->unordered[i] || idx[k] < idx[k - 1];
-    }
-    free(idx);
-    return rc;
 }
 
 /* ---- Moving ---------------------------------------------------------------------------- */
@@ -245,7 +222,9 @@ pack(struct args *a, const char *src, const char *dst, struct moe_err *e)
     const struct shard_cut_options *o = &a->cut;
 
     if (o->tp != 1 || o->ep != 1 || o->pp != 1 || o->plan != NULL)
-        return moe_err_set(e, MOE_EUSAGE, "--max-size and --max-tensors go without ranks");
+        return moe_err_set(e, MOE_EUSAGE, "--max-size, --max-tensors and --links go without ranks");
+    if (a->pack.links != NULL && a->pack.max_bytes > 0)
+        return moe_err_set(e, MOE_EUSAGE, "--links and --max-size do not go together");
     a->pack.dry = o->dry;
     a->pack.json = o->json;
     a->pack.force = o->force;
@@ -271,7 +250,7 @@ shard_split(int argc, char **argv, struct moe_err *e)
         return moe_err_set(e, MOE_EUSAGE, "SRC and DST are wanted, %d operands are given", n);
     if (o.json && !o.dry)
         return moe_err_set(e, MOE_EUSAGE, "--json goes with -n");
-    if (a.pack.max_bytes > 0 || a.pack.max_tensors > 0)
+    if (a.pack.max_bytes > 0 || a.pack.max_tensors > 0 || a.pack.links != NULL)
         return pack(&a, argv[first], n == 2 ? argv[first + 1] : NULL, e);
     if ((rc = moe_source_open(argv[first], &x.src, e)) != 0)
         return rc;
@@ -281,7 +260,7 @@ shard_split(int argc, char **argv, struct moe_err *e)
             " ranks", argv[first]);
     if (rc == 0 && (rc = take_files(&x, e)) == 0 && (rc = take_tensors(&x, e)) == 0 &&
         (rc = shard_cut_grid(&o, config, &x.set, e)) == 0 &&
-        (rc = find_unordered(&x, e)) == 0 &&
+        (rc = shard_cut_order(x.src, &x.set, e)) == 0 &&
         (rc = shard_cut_plan(&x.set, config, moe_source_path(x.src), &x.plan, e)) == 0)
         rc = o.dry ? shard_cut_print(&x.plan, o.json, NULL, e) :
             write_set(&x, &o, argv[first + 1], e);

@@ -3,6 +3,7 @@
  * Owns a step: embedding, layers, head, and the working space for them. What a
  * layer does is in attention.c, router.c and experts.c.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,48 +13,86 @@
 #define MAX_ROWS 65536
 #define HEAD_FLOATS ((size_t)8 << 20)   /* of logits computed together */
 
-static int
-device_rows(struct moe_forward *f, size_t n, size_t width, struct moe_rows *out,
-    struct moe_err *e)
-{
-    int rc;
+/* A matrix of the working space: n rows of so many floats, and where it stands in a forward. */
+struct space { size_t n, width, at; };  /* width 0: not needed */
 
-    out->ld = moe_backend_ld(width);
-    if ((rc = f->b->ops->alloc(f->b, n * out->ld * sizeof(float), &out->at.mem, e)) != 0)
-        return rc;
-    f->mems[f->n_mems++] = out->at.mem;
-    return 0;
+#define SPACES 15
+
+/* Inner products of a row that are there at once. */
+static size_t
+inner_rows(const struct moe_hparams *h)
+{
+    return (h->experts > 0 ? h->top_k : 1) + (h->shared_inter > 0);
+}
+
+static size_t
+head_rows(const struct moe_hparams *h, size_t rows)
+{
+    size_t n = HEAD_FLOATS / h->vocab < 1 ? 1 : HEAD_FLOATS / h->vocab;
+
+    return n < rows ? n : rows;
+}
+
+static void
+set_spaces(const struct moe_model *m, size_t n, struct space out[SPACES])
+{
+    const struct moe_hparams *h = &m->hp;
+    bool latent = m->family->latent;
+    size_t q = h->heads * h->head_dim, kv = h->kv_heads * h->head_dim;
+    size_t key = m->kv.k_dim, value = m->kv.v_dim, inner = n * inner_rows(h);
+    size_t widest = h->inter > h->expert_inter ? h->inter : h->expert_inter;
+    const struct space list[SPACES] = {
+        { n, h->hidden, offsetof(struct moe_forward, x) },
+        { n, h->hidden, offsetof(struct moe_forward, h) },
+        { n, h->hidden, offsetof(struct moe_forward, y) },
+        { n, q, offsetof(struct moe_forward, q) },
+        { n, latent ? key : kv, offsetof(struct moe_forward, k) },
+        { n, latent ? 0 : kv, offsetof(struct moe_forward, v) },
+        { n, h->heads * value, offsetof(struct moe_forward, mix) },
+        { n, latent ? h->q_lora : 0, offsetof(struct moe_forward, q_a) },
+        { n, latent ? h->heads * key : 0, offsetof(struct moe_forward, to_latent) },
+        { n, latent ? h->heads * h->v_dim : 0, offsetof(struct moe_forward, heads) },
+        { n, h->experts + 1, offsetof(struct moe_forward, scores) },
+        { n, h->shared_inter > 0, offsetof(struct moe_forward, shares) },
+        { inner, widest > h->shared_inter ? widest : h->shared_inter,
+            offsetof(struct moe_forward, inner) },
+        { inner, h->hidden, offsetof(struct moe_forward, outer) },
+        { head_rows(h, n), h->vocab, offsetof(struct moe_forward, logits) },
+    };
+
+    memcpy(out, list, sizeof(list));
+}
+
+uint64_t
+moe_forward_bytes(const struct moe_model *m, size_t rows)
+{
+    struct space list[SPACES];
+    uint64_t bytes = 0;
+
+    set_spaces(m, rows, list);
+    for (size_t i = 0; i < SPACES; i++)
+        bytes += list[i].width == 0 ? 0 :
+            (uint64_t)list[i].n * moe_backend_ld(list[i].width) * sizeof(float);
+    return bytes;
 }
 
 static int
 device_space(struct moe_forward *f, struct moe_err *e)
 {
-    const struct moe_hparams *h = &f->m->hp;
-    bool latent = f->m->family->latent;
-    size_t q = h->heads * h->head_dim, kv = h->kv_heads * h->head_dim;
-    size_t key = f->m->kv.k_dim, value = f->m->kv.v_dim;
-    size_t widest = h->inter > h->expert_inter ? h->inter : h->expert_inter;
-    const struct {
-        size_t n, width;            /* width 0 = not needed */
-        struct moe_rows *out;
-    } list[] = {
-        { f->rows, h->hidden, &f->x }, { f->rows, h->hidden, &f->h },
-        { f->rows, h->hidden, &f->y }, { f->rows, q, &f->q },
-        { f->rows, latent ? key : kv, &f->k }, { f->rows, latent ? 0 : kv, &f->v },
-        { f->rows, h->heads * value, &f->mix },
-        { f->rows, latent ? h->q_lora : 0, &f->q_a },
-        { f->rows, latent ? h->heads * key : 0, &f->to_latent },
-        { f->rows, latent ? h->heads * h->v_dim : 0, &f->heads },
-        { f->rows, h->experts + 1, &f->scores }, { f->rows, h->shared_inter > 0, &f->shares },
-        { f->rows * f->per, widest > h->shared_inter ? widest : h->shared_inter, &f->inner },
-        { f->rows * f->per, h->hidden, &f->outer }, { f->head_rows, h->vocab, &f->logits },
-    };
-    int rc;
+    struct space list[SPACES];
 
-    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
-        if (list[i].width > 0 && (rc = device_rows(f, list[i].n, list[i].width, list[i].out,
+    set_spaces(f->m, f->rows, list);
+    for (size_t i = 0; i < SPACES; i++) {
+        struct moe_rows *out = (struct moe_rows *)(void *)((char *)f + list[i].at);
+        int rc;
+
+        if (list[i].width == 0)
+            continue;
+        out->ld = moe_backend_ld(list[i].width);
+        if ((rc = f->b->ops->alloc(f->b, list[i].n * out->ld * sizeof(float), &out->at.mem,
             e)) != 0)
             return rc;
+        f->mems[f->n_mems++] = out->at.mem;
     }
     return 0;
 }
@@ -111,9 +150,8 @@ moe_forward_new(const struct moe_model *m, size_t rows, enum moe_arith arith,
     f->b = m->backend;
     f->arith = arith;
     f->rows = rows;
-    f->per = (m->hp.experts > 0 ? m->hp.top_k : 1) + (m->hp.shared_inter > 0);
-    f->head_rows = HEAD_FLOATS / m->hp.vocab < 1 ? 1 : HEAD_FLOATS / m->hp.vocab;
-    f->head_rows = f->head_rows < rows ? f->head_rows : rows;
+    f->per = inner_rows(&m->hp);
+    f->head_rows = head_rows(&m->hp, rows);
     if ((rc = device_space(f, e)) == 0)
         rc = host_space(f, e);
     if (rc != 0) {

@@ -54,6 +54,9 @@ int moe_forward_new(const struct moe_model *m, size_t rows, enum moe_arith arith
     struct moe_forward **out, struct moe_err *e);
 void moe_forward_free(struct moe_forward *f);
 
+/* Bytes on the device of the working space of so many rows; of the model only numbers are read. */
+uint64_t moe_forward_bytes(const struct moe_model *m, size_t rows);
+
 const struct moe_model *moe_forward_model(const struct moe_forward *f);
 size_t moe_forward_rows(const struct moe_forward *f);
 

@@ -75,7 +75,8 @@ deal(struct layout *l, const struct moe_sink_plan *p, struct moe_err *e)
                 " byte", t->name);
         if (!moe_num_add(s->data, l->len[i], &end))
             return moe_err_set(e, MOE_ELIMIT, "output: over 2^64 bytes");
-        if (p->shard_bytes > 0 && end > p->shard_bytes && s->n > 0) {
+        if (p->first != NULL ? l->n < p->files && p->first[l->n] == i :
+            p->shard_bytes > 0 && end > p->shard_bytes && s->n > 0) {
             *++s = (struct shard){ .first = i };
             l->n++;
             end = l->len[i];
@@ -310,8 +311,10 @@ begin(const char *path, bool force, bool keep, uint64_t done, const struct moe_s
     s->force = force;
     s->stream = strcmp(path, "-") == 0;
     single = s->stream || ends_with(path, ".safetensors");
-    if (single)
+    if (single) {
         one.shard_bytes = 0;
+        one.first = NULL;
+    }
     if ((s->path = strdup(path)) == NULL)
         rc = no_memory(e);
     else if (keep && single)

@@ -25,6 +25,9 @@ struct moe_sink_plan {
     uint64_t shard_bytes;               /* new shard when tensor data would pass it; 0 = one
                                          * file, which stdout and .safetensors always are */
     size_t align;                       /* of the data, >= 8 */
+    const size_t *first;                /* [files] the first tensor of each, ascending from 0;
+                                         * NULL: as shard_bytes says */
+    size_t files;
 };
 
 /* Sizes before writing: files, their exact sizes, index size (0 if one shard). */

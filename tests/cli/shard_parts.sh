@@ -47,6 +47,22 @@ cat "$K/model.safetensors" | "$S" split -q --max-size 4MB - piped && cmp piped/m
     four/model-00002-of-00004.safetensors
 ok 'from a stream' $?
 
+# A file for each of four unequal links: in proportion, nothing lost, nothing twice.
+"$S" split -n --json --links 25G,25G,12.5G,3.1G "$K" >out
+apart=$(sed -n 's/.*"imbalance":\([0-9.e-]*\).*/\1/p' out)
+awk -v v="$apart" 'BEGIN { exit !(v > 0 && v < 0.02) }'
+ok "links: $apart apart, of 0.02 at most" $?
+sum() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" out | awk '{ n += $1 } END { print n }'; }
+data=$("$B/moe-verify" sum -t "$K/model.safetensors" | awk -F'\t' '{ gsub(/[][]/, "", $5); n = 1
+    c = split($5, d, ","); for (i = 1; i <= c; i++) n *= d[i]; all += 2 * n } END { print all }')
+is 'links: shares are the whole' "$(sum share)" "$data"
+is 'links: and so is the data' "$(sum data)" "$data"
+"$S" split -q --links 25G,25G,12.5G,3.1G "$K" by.link
+"$B/moe-verify" sum -t by.link/*.safetensors | cut -f1 | sort | cmp -s - want.sums
+ok 'links: every tensor once' $?
+printf 'In the beginning' | "$B/moe-serve" --once -N 4 --temp 0 by.link | cmp -s - one.text
+ok 'links: the model runs' $?
+
 refuse() {  # refuse WHAT PATTERN COMMAND...
     what=$1 pat=$2
     shift 2
@@ -56,6 +72,10 @@ refuse() {  # refuse WHAT PATTERN COMMAND...
 }
 refuse 'ranks and sizes' 'without ranks' split --tp 2 --max-size 1M "$K" new
 refuse 'a part as a whole' 'part of 3' split --max-size 1M three/whole-00001-of-00003.gguf new
+refuse 'links of a stream' 'stream' split --links 1,2 - new <"$K/model.safetensors"
+refuse 'links of no speed' '--links' split --links 1,,2 "$K" new
+refuse 'links of a GGUF' '--max-size' split --links 1,2 "$D/whole.gguf" new
+refuse 'links and sizes' 'together' split --links 1,2 --max-size 1G "$K" new
 refuse 'a GGUF for ranks' '--max-size' split --ep 2 "$D/whole.gguf" new
 refuse 'tensors a file of safetensors' 'for GGUF' split --max-tensors 2 "$K" new
 refuse 'a whole as a part' 'how many parts' merge "$D/whole.gguf" new
