@@ -14,6 +14,7 @@
 #include "cmd/moe-quant/quant_run.h"
 #include "cmd/moe-quant/quant_scan.h"
 #include "cmd/moe-quant/quant_table.h"
+#include "cmd/moe-quant/quant_to.h"
 #include "common/base/num.h"
 #include "common/base/opt.h"
 #include "common/base/tool.h"
@@ -22,8 +23,8 @@
 #define FORMATS "int4|int8|int8-w8a8|fp8|fp8-tensor|fp8-block|fp8-deepseek|mxfp4|mxfp8|nvfp4"
 
 enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, IMATRIX, LORA, NAN_IS,
-    DEQUANT, DIFF, SCAN, CHECK, LIMIT, BUDGET, BPW, DRY, REPORT, GATE, THREADS, RESUME, FORCE, JSON,
-    QUIET };
+    DEQUANT, TO, DIFF, SCAN, CHECK, LIMIT, BUDGET, BPW, DRY, REPORT, GATE, THREADS, RESUME,
+    FORCE, JSON, QUIET };
 
 static const struct moe_opt rows[] = {
     { FORMAT, 'f', "format", MOE_OPT_CHOICE, "FORMAT", "format of routed experts; default int4",
@@ -51,6 +52,8 @@ static const struct moe_opt rows[] = {
         "stop|zero", false, false },
     { DEQUANT, 0, "dequant", MOE_OPT_NONE, NULL, "the other way: write a quantised model in BF16",
         NULL, true, false },
+    { TO, 0, "to", MOE_OPT_CHOICE, "FORM", "write a model in another form, its values as they are",
+        QUANT_TO_CHOICES, true, false },
     { DIFF, 0, "diff", MOE_OPT_NONE, NULL, "compare two models, however they are stored", NULL,
         true, false },
     { SCAN, 0, "scan", MOE_OPT_NONE, NULL, "tell the range of the values of a model", NULL, true,
@@ -83,6 +86,7 @@ static const char *const usage[] = {
     "[-f FORMAT] [-g N] [--policy FILE] [OPTIONS] SRC DST",
     "-n [--json] [OPTIONS] SRC DST",
     "--dequant [-j N] [--force] SRC DST",
+    "--to FORM [-j N] [--force] SRC DST",
     "--diff [--gate GATE] [-j N] A B",
     "--scan [--limit X] [-j N] SRC",
     "--budget SIZE | --bpw X [--search HOW] [-j N] SRC >POLICY",
@@ -98,6 +102,7 @@ struct args {
     struct quant_plan_options plan;
     bool dry, force, json, quiet, dequant, search, resume;
     const char *report, *format, *shared;
+    quant_to_fn *to;            /* of --to, or NULL */
     int look;                   /* DIFF, SCAN, CHECK, BUDGET, or 0 */
     double gate, limit, bpw;    /* 0 = none */
     uint64_t budget;
@@ -142,6 +147,7 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
     case LORA: a->plan.lora_dir = arg; break;
     case NAN_IS: a->plan.nan_zero = strcmp(arg, "zero") == 0; break;
     case DEQUANT: a->dequant = true; break;
+    case TO: a->to = quant_to_find(arg); break;
     case DIFF:
     case SCAN:
     case CHECK: a->look = id; break;
@@ -354,6 +360,28 @@ look(const struct args *a, const char *const *path, struct moe_err *e)
     return rc;
 }
 
+/* --to: no option but a few goes with it. */
+static int
+convert(const struct args *a, const char *const *path, struct moe_err *e)
+{
+    struct quant_to_options o = { .force = a->force, .quiet = a->quiet };
+    struct moe_source *s = NULL;
+    int rc;
+
+    if (a->format != NULL || a->shared != NULL || a->plan.policy_file != NULL || a->search ||
+        a->plan.imatrix_file != NULL || a->plan.policy.asym || a->plan.nan_zero ||
+        a->plan.policy.group != QUANT_POLICY_AUTO || a->plan.lora_dir != NULL || a->dry ||
+        a->resume || a->report != NULL || a->gate > 0)
+        return moe_err_set(e, MOE_EUSAGE, "--to changes no values: only -j, --force and -q go with"
+            " it");
+    if ((rc = moe_pool_new(a->threads, &o.pool, e)) == 0 &&
+        (rc = moe_source_open(path[0], &s, e)) == 0)
+        rc = a->to(s, path[1], &o, e);
+    moe_source_close(s);
+    moe_pool_free(o.pool);
+    return rc;
+}
+
 static int
 run(int argc, char **argv, struct moe_err *e)
 {
@@ -378,6 +406,8 @@ run(int argc, char **argv, struct moe_err *e)
     if (argc - first != 2)
         return moe_err_set(e, MOE_EUSAGE, "SRC and DST are wanted, %d operands are given",
             argc - first);
+    if (a.to != NULL)
+        return convert(&a, (const char *const *)argv + first, e);
     if (a.json && !a.dry)
         return moe_err_set(e, MOE_EUSAGE, "--json goes with -n; see --report");
     if ((rc = settle(&a, e)) != 0)

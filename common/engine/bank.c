@@ -3,6 +3,7 @@
  * Owns the loading of a layer's experts. What a matrix becomes on the device is
  * weights.c's.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,8 @@ struct bank {
     struct moe_qmat (*q)[3];        /* [experts] gate, up, down */
     bool *packed;                   /* [experts] */
     size_t bytes;                   /* of the records so far */
+    const struct moe_record **record;   /* [experts]: those that are packed already, or NULL */
+    const void **host;              /* [experts]: where they are mapped */
     struct moe_err failed;          /* of any job */
 };
 
@@ -86,6 +89,85 @@ pack_all(struct bank *p, struct moe_pool *pool, struct moe_err *e)
     for (size_t x = 0; x < p->m->hp.experts && pool == NULL; x++)
         pack_expert(p, x, 0);
     return p->failed.code == 0 ? 0 : moe_err_set(e, MOE_ENOMEM, "experts: out of memory");
+}
+
+/* ---- Records that are there already --------------------------------------------- */
+
+/* The module that expert x is: what the names of its projections, or of the stack, begin with. */
+static const char *
+module_of(const struct bank *p, size_t x, char name[MOE_FAMILY_MAX_NAME])
+{
+    const struct moe_family *f = p->m->family;
+    bool single = f->weights[MOE_W_EXPERT_GATE] != NULL;
+    char *end;
+
+    (void)moe_family_tensor(f, single ? MOE_W_EXPERT_GATE : MOE_W_EXPERTS_GATE_UP, p->layer, x,
+        "", name);
+    if ((end = strrchr(name, '.')) == NULL)
+        end = name + strlen(name);
+    if (single)
+        *end = 0;
+    else
+        (void)snprintf(end, MOE_FAMILY_MAX_NAME - (size_t)(end - name), ".%zu", x);
+    return name;
+}
+
+/* Expert x from its record, if it has one: *done. */
+static int
+take_record(struct bank *p, size_t x, bool *done, struct moe_err *e)
+{
+    char name[MOE_FAMILY_MAX_NAME];
+    const struct moe_record *r = moe_records_find(p->m->records, module_of(p, x, name));
+    const struct moe_hparams *h = &p->m->hp;
+    struct moe_expert *to = &p->experts[x];
+    struct moe_packed_expert at;
+    struct moe_mem *mem;
+    int rc;
+
+    *done = r != NULL;
+    if (r == NULL)
+        return 0;
+    if (!r->scheme->expert || r->scheme->matrix.rows != h->expert_inter ||
+        r->scheme->matrix.cols != h->hidden)
+        return moe_err_set(e, MOE_EFORMAT, "%s: %s: not a record of an expert of %zu x %zu",
+            moe_source_path(p->m->source), moe_source_at(p->m->source, r->tensor)->name,
+            h->expert_inter, h->hidden);
+    if (p->m->family->act == MOE_ACT_CLAMPED || h->expert_bias)
+        return moe_err_set(e, MOE_EUNSUP, "%s: %s: experts of %s do not run packed",
+            moe_source_path(p->m->source), name, p->m->family->name);
+    if ((rc = moe_weights_record(p->m, r, &mem, &p->host[x], e)) != 0 ||
+        (rc = moe_packed_expert_layout(&r->scheme->matrix, &r->scheme->down, &at, e)) != 0)
+        return rc;
+    p->record[x] = r;
+    to->gate = moe_weights_packed(&r->scheme->matrix, true, mem, 0);
+    to->down = moe_weights_packed(&r->scheme->down, false, mem, at.down_at);
+    return 0;
+}
+
+static void
+check_record(void *ctx, size_t x, int worker)
+{
+    struct bank *p = ctx;
+
+    (void)worker;
+    if (p->record[x] != NULL && moe_records_check(p->m->source, p->record[x], p->host[x],
+        NULL) != 0)
+        __atomic_store_n(&p->failed.code, MOE_EFORMAT, __ATOMIC_RELAXED);
+}
+
+/* Checksums of all records of the layer; the first damaged one is told. */
+static int
+check_all(struct bank *p, struct moe_pool *pool, struct moe_err *e)
+{
+    int rc = 0;
+
+    if (pool != NULL)
+        moe_pool_run(pool, p->m->hp.experts, check_record, p);
+    for (size_t x = 0; x < p->m->hp.experts && rc == 0 && (pool == NULL || p->failed.code != 0);
+        x++)
+        if (p->record[x] != NULL)
+            rc = moe_records_check(p->m->source, p->record[x], p->host[x], e);
+    return rc;
 }
 
 /* ---- Experts under names of their own ------------------------------------------------ */
@@ -329,9 +411,15 @@ moe_bank_load(struct moe_model *m, size_t l, struct moe_pool *pool, struct moe_e
 
     p.q = calloc(m->hp.experts, sizeof(*p.q));
     p.packed = calloc(m->hp.experts, sizeof(*p.packed));
-    if (p.q == NULL || p.packed == NULL)
+    p.record = calloc(m->hp.experts, sizeof(*p.record));
+    p.host = calloc(m->hp.experts, sizeof(*p.host));
+    if (p.q == NULL || p.packed == NULL || p.record == NULL || p.host == NULL)
         rc = moe_err_set(e, MOE_ENOMEM, "experts: out of memory");
     for (size_t x = 0; x < m->hp.experts && rc == 0; x++) {
+        bool done = false;
+
+        if ((rc = take_record(&p, x, &done, e)) != 0 || done)
+            continue;
         if (!stacked)
             rc = load_single(&p, x, e);
         else if ((rc = load_gate_up(&p, x, e)) == 0)
@@ -339,7 +427,11 @@ moe_bank_load(struct moe_model *m, size_t l, struct moe_pool *pool, struct moe_e
     }
     if (rc == 0)
         rc = pack_all(&p, pool, e);
+    if (rc == 0)
+        rc = check_all(&p, pool, e);
     free(p.q);
     free(p.packed);
+    free(p.record);
+    free(p.host);
     return rc;
 }

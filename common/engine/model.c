@@ -10,6 +10,7 @@
 #include "common/engine/bank.h"
 #include "common/engine/hparams.h"
 #include "common/engine/model.h"
+#include "common/engine/records.h"
 #include "common/engine/weights.h"
 
 #define MAX_SIZE ((int64_t)1 << 24)     /* of any one dimension */
@@ -205,6 +206,7 @@ load(struct moe_model *m, struct moe_pool *pool, struct moe_err *e)
     int rc;
 
     if ((rc = moe_hparams_read(m, e)) != 0 ||
+        (rc = moe_records_open(m->source, &m->records, e)) != 0 ||
         (rc = moe_qscheme_new(m->config.quant, m->config.name, &m->scheme, e)) != 0 ||
         (rc = load_ends(m, e)) != 0)
         return rc;
@@ -268,6 +270,7 @@ moe_model_close(struct moe_model *m)
     }
     free(m->layers);
     moe_qscheme_free(m->scheme);
+    moe_records_close(m->records);
     moe_source_close(m->source);
     free(m);
 }

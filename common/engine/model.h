@@ -71,6 +71,7 @@ struct moe_model {
     struct moe_config config;           /* the source's, missing keys as the family has them */
     struct moe_source *source;          /* owned */
     struct moe_qscheme *scheme;         /* how its weights are encoded */
+    struct moe_records *records;        /* those that are packed already */
     struct moe_backend *backend;        /* borrowed */
     struct moe_hparams hp;
     struct moe_kv_shape kv;

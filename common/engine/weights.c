@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the way of weights from a source to a device. Plain types stay where
- * they are mapped; INT4 with one scale a group is packed for the kernels; any
- * other encoding stays mapped and is decoded row by row as it is used.
+ * Owns the way of weights from a source to a device. Plain types and records of
+ * a packed model stay where they are mapped; INT4 with one scale a group is
+ * packed for the kernels; any other encoding stays mapped and is decoded row by
+ * row as it is used.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,9 +238,15 @@ moe_weights_qmat(struct moe_weights_at at, int64_t expert, size_t rows, size_t c
 }
 
 bool
+moe_weights_runs(const struct moe_packed *p)
+{
+    return p->kind == MOE_PACKED_I4 && !p->zeros && !p->bias;
+}
+
+bool
 moe_weights_packable(const struct moe_qmat *q, struct moe_packed *p)
 {
-    return moe_packed_of(q, p) && p->kind == MOE_PACKED_I4 && !p->zeros;
+    return moe_packed_of(q, p) && moe_weights_runs(p);
 }
 
 struct moe_matrix
@@ -294,9 +301,48 @@ moe_weights_stored(struct moe_model *m, const struct moe_qmat *q, struct moe_mat
 }
 
 int
+moe_weights_record(struct moe_model *m, const struct moe_record *r, struct moe_mem **mem,
+    const void **host, struct moe_err *e)
+{
+    uint64_t bytes = 0;
+    int rc = moe_records_map(m->source, r, host, e);
+
+    if (rc != 0)
+        return rc;
+    if (!moe_packedmeta_bytes(r->scheme, &bytes) || !moe_weights_runs(&r->scheme->matrix) ||
+        (r->scheme->expert && !moe_weights_runs(&r->scheme->down)))
+        return moe_err_set(e, MOE_EUNSUP, "%s: %s: no kernel for this kind of record",
+            moe_source_path(m->source), moe_source_at(m->source, r->tensor)->name);
+    return device_adopt(m, *host, bytes, MOE_PACKED_UNIT, mem, e);
+}
+
+/* A matrix that is packed already. */
+static int
+from_record(struct moe_model *m, const struct moe_record *r, size_t rows, size_t cols,
+    struct moe_matrix *out, struct moe_err *e)
+{
+    const struct moe_packed *p = &r->scheme->matrix;
+    const char *name = moe_source_at(m->source, r->tensor)->name;
+    struct moe_mem *mem;
+    const void *host;
+    int rc;
+
+    if (r->scheme->expert || p->rows != rows || p->cols != cols)
+        return moe_err_set(e, MOE_EFORMAT, "%s: %s: not a record of %zu x %zu",
+            moe_source_path(m->source), name, rows, cols);
+    if ((rc = moe_weights_record(m, r, &mem, &host, e)) != 0 ||
+        (rc = moe_records_check(m->source, r, host, e)) != 0)
+        return rc;
+    *out = moe_weights_packed(p, false, mem, 0);
+    return 0;
+}
+
+int
 moe_weights_matrix(struct moe_weights_at at, size_t rows, size_t cols, bool bias,
     struct moe_matrix *out, struct moe_err *e)
 {
+    char name[MOE_FAMILY_MAX_NAME];
+    const struct moe_record *r = moe_records_find(at.m->records, name_of(&at, "", name));
     struct moe_view v = { NULL, 0 };
     struct moe_packed p;
     struct moe_mem *mem;
@@ -305,6 +351,11 @@ moe_weights_matrix(struct moe_weights_at at, size_t rows, size_t cols, bool bias
 
     if (bias && (rc = moe_weights_vector(at, ".bias", rows, &v, e)) != 0)
         return rc;
+    if (r != NULL && at.w != MOE_W_EMBED) {
+        rc = from_record(at.m, r, rows, cols, out, e);
+        out->bias = v;
+        return rc;
+    }
     if ((rc = moe_weights_qmat(at, -1, rows, cols, &q, e)) != 0)
         return rc;
     if (at.w != MOE_W_EMBED && moe_weights_packable(&q, &p)) {

@@ -8,6 +8,7 @@
 #define MOE_ENGINE_WEIGHTS_H
 
 #include "common/engine/model.h"
+#include "common/engine/records.h"
 #include "common/formats/packed.h"
 
 /* Where a weight belongs: its layer and expert, 0 when it has none. */
@@ -61,12 +62,22 @@ int moe_weights_upload(struct moe_model *m, const float *v, size_t n, struct moe
 int moe_weights_stored(struct moe_model *m, const struct moe_qmat *q, struct moe_matrix *out,
     struct moe_err *e);
 
+/* Whether kernels multiply a matrix of that form. */
+bool moe_weights_runs(const struct moe_packed *p);
+
 /* Whether kernels multiply q in the packed layout; *p is then its form there. */
 bool moe_weights_packable(const struct moe_qmat *q, struct moe_packed *p);
 
 /* The matrix of such a form, at a place. */
 struct moe_matrix moe_weights_packed(const struct moe_packed *p, bool paired,
     struct moe_mem *mem, size_t at);
+
+/*
+ * The bytes of a record, as a device's memory; *host is where they are mapped. Its
+ * checksum is the caller's to look into.
+ */
+int moe_weights_record(struct moe_model *m, const struct moe_record *r, struct moe_mem **mem,
+    const void **host, struct moe_err *e);
 
 /* Lay out one matrix, or two whose blocks alternate, and put it on the device. */
 int moe_weights_pack(struct moe_model *m, const struct moe_matrix *w, const struct moe_qmat *q,

@@ -224,6 +224,12 @@ moe_source_read(struct moe_source *s, size_t i, uint64_t at, void *p, size_t n,
     return rc != 0 ? moe_err_at(e, "tensor %s", t->name) : 0;
 }
 
+const struct moe_safet *
+moe_source_header(const struct moe_source *s, size_t f)
+{
+    return s->gguf != NULL ? NULL : s->files[f].safet;
+}
+
 /* The header of a stream, which is gone: what it said, written again. */
 static int
 make_head(const struct moe_safet *h, const char *name, struct moe_buf *b, struct moe_err *e)

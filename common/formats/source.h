@@ -59,6 +59,9 @@ uint64_t moe_source_file_size(const struct moe_source *s, size_t f);
 size_t moe_source_file_of(const struct moe_source *s, size_t i);
 uint64_t moe_source_bytes(const struct moe_source *s);      /* of all tensors */
 
+/* The header of file f, which lives as long as s; NULL: of a GGUF file. */
+const struct moe_safet *moe_source_header(const struct moe_source *s, size_t f);
+
 /*
  * n bytes of tensor i from offset at within it. On a stream, tensors must be
  * read in order and ascending; going back is MOE_EUNSUP. Reading the last byte

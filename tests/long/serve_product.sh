@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # One result: logits of three families do not hang on threads, the cut of a prompt into steps or
-# the instruction set, in both arithmetics, of plain weights and of INT4 ones.
+# the instruction set, in both arithmetics, of plain weights, of INT4 ones and of those packed.
 . "$T/tap.sh"
 . "$T/models.sh"
 serve=$B/moe-serve
@@ -10,10 +10,16 @@ for m in deepseek_v3 gpt_oss qwen3_moe; do
     "$B/tests/tools/golden_logits" prompts "$T/data/models/$m/golden.json" >prompts
     cp -r "$p" plain.$m
     "$B/moe-quant" -q "$p" int4.$m 2>err || rm -rf int4.$m
-    for w in plain int4; do
+    [ ! -d int4.$m ] || "$B/moe-quant" -q --to packed int4.$m packed.$m || exit 1
+    for w in plain int4 packed; do
         [ -d $w.$m ] || continue
         for a in f32 fast; do
             "$serve" --logits --arith $a -j1 -b 512 $w.$m <prompts >want
+            [ $w != int4 ] || cp want int4.$a
+            if [ $w = packed ]; then
+                cmp want int4.$a >out 2>&1
+                ok "$m, $w, $a: the bytes of what it was made from" $? out
+            fi
             n=0 bad=0
             for j in 1 2 3 5; do
                 for b in 1 2 7 32 200; do
@@ -30,6 +36,6 @@ for m in deepseek_v3 gpt_oss qwen3_moe; do
             is "$m, $w, $a: $n ways, the same bytes" $bad 0
         done
     done
-    rm -rf plain.$m int4.$m
+    rm -rf plain.$m int4.$m packed.$m
 done
 tap_end

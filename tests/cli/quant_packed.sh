@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# moe-quant --to packed: what it writes is in the packed layout, runs and gives the bytes of what it
+# was made from; the same file from any number of threads; damage is refused by name.
+. "$T/tap.sh"
+. "$T/models.sh"
+quant=$B/moe-quant serve=$B/moe-serve st=$B/tests/tools/st
+
+for m in mixtral qwen3_moe; do
+    "$quant" -q "$(model $m)" $m 2>err && "$quant" -q --to packed -j1 $m packed.$m 2>>err
+    ok "$m: packed" $? err
+    "$quant" -q --to packed -j3 $m again 2>err
+    cmp packed.$m/model.safetensors again/model.safetensors >out 2>&1
+    ok "$m: the same file from other threads" $? out
+    rm -rf again
+    "$B/tests/tools/golden_logits" prompts "$T/data/models/$m/golden.json" >prompts
+    for a in f32 fast; do
+        "$serve" --logits --arith $a $m <prompts >want
+        "$serve" --logits --arith $a packed.$m <prompts 2>err | cmp - want >out 2>&1
+        ok "$m, $a: the same logits" $? out
+    done
+    is "$m: the same text" "$(printf 'In the' | "$serve" --once -N 8 packed.$m)" \
+        "$(printf 'In the' | "$serve" --once -N 8 $m)"
+done
+
+bytes=$("$st" sums packed.mixtral |
+    awk '/^model.layers.0.block_sparse_moe.experts.0.packed.0 U8 / { print $3; exit }')
+is "a record is whole pages" "$((bytes > 0 && bytes % 4096 == 0))" 1
+is "no codes are left" "$("$st" sums packed.mixtral | grep -c weight_packed)" 0
+status "the sum of what is read" 0 "$B/moe-verify" sum packed.mixtral
+
+# damaged DIR WHAT WORD...: refused with status 2 and one line that has the words.
+damaged() {
+    d=$1 what=$2
+    shift 2
+    printf '1 2 3\n' | "$serve" --logits "$d" >out 2>err
+    is "$what" "$?" 2
+    for word; do
+        grep -q -- "$word" err
+        ok "$what: tells $word" $? err
+    done
+    is "$what: in one line" "$(wc -l <err)" 1
+}
+r=model.layers.1.block_sparse_moe.experts.2.packed.0
+cp -r packed.mixtral bad && "$st" poke bad/model.safetensors $r 1000 7f
+damaged bad "a changed byte" "$r" damaged
+cp packed.mixtral/model.safetensors bad && truncate -s -4096 bad/model.safetensors
+damaged bad "a cut file" model.safetensors
+sed 's/"moe.packed.version":"1"/"moe.packed.version":"7"/' packed.mixtral/model.safetensors \
+    >bad/model.safetensors
+damaged bad "another version" moe.packed.version 7
+sed 's/"moe.packed":"rows16"/"moe.packed":"rows32"/' packed.mixtral/model.safetensors \
+    >bad/model.safetensors
+damaged bad "another layout" rows32
+sed 's/experts\.3\.packed\.0/experts.2.packed.0/' packed.mixtral/model.safetensors \
+    >bad/model.safetensors
+damaged bad "a record twice" experts.2
+sed 's/layers\.1\(.*\)experts\.3\.packed\.0/layers.9\1experts.3.packed.0/' \
+    packed.mixtral/model.safetensors >bad/model.safetensors
+damaged bad "a record that is missing" experts
+
+status "a model without codes" 2 "$quant" --to packed "$(model mixtral)" x
+grep -q 'quantise it first' err
+ok "says what to do" $? err
+status "no directory" 2 "$quant" --to packed mixtral x.safetensors
+status "with a format" 2 "$quant" --to packed -f int4 mixtral x
+status "what is there" 2 "$quant" --to packed mixtral packed.mixtral
+status "is replaced by force" 0 "$quant" -q --force --to packed mixtral packed.mixtral
+[ ! -e x ] && [ ! -e x.safetensors ]
+ok "nothing was left" $?
+tap_end
