@@ -18,6 +18,8 @@
 #include "common/formats/source.h"
 
 #define SERVE_MAX_STDIN ((size_t)256 << 20)     /* bytes of text or ids */
+#define SERVE_MAX_BIAS 256                      /* tokens with --logit-bias */
+#define SERVE_MAX_STOPS 64                      /* texts of --stop, ids of --stop-id */
 
 enum serve_mode {
     SERVE_NONE, SERVE_ONCE, SERVE_TOKENIZE, SERVE_DETOKENIZE, SERVE_LOGITS, SERVE_PPL
@@ -34,6 +36,14 @@ struct serve_options {
     bool quiet, chat;
     int64_t tokens;                 /* most new ones */
     struct moe_sampler_options sampler;
+    struct moe_sampler_bias bias[SERVE_MAX_BIAS];
+    const char *stop[SERVE_MAX_STOPS];
+    size_t n_stop;
+    uint32_t stop_id[SERVE_MAX_STOPS];
+    size_t n_stop_id;
+    bool logprobs;
+    int64_t top_logprobs;
+    int64_t speculate;              /* most tokens of a guess */
     struct moe_forward_gate gate;   /* noise in the choice of experts */
 };
 
@@ -72,6 +82,22 @@ int serve_text_put(const void *p, size_t n, struct moe_err *e);
 /* One user message as the model wants to read it; outside gets where the user's words stand. */
 int serve_chat_render(const struct moe_source *s, const char *text, size_t n,
     struct moe_buf *out, struct moe_spans *outside, struct moe_err *e);
+
+/* ---- serve_emit.c: what --once writes ---- */
+
+struct serve_emit;
+
+/* t is borrowed. With o->logprobs a line of JSON a token, else their text. */
+int serve_emit_new(const struct serve_options *o, const struct moe_tokenizer *t,
+    struct serve_emit **out, struct moe_err *e);
+void serve_emit_free(struct serve_emit *w);
+
+/* The next token, lp when logarithms are due. *ended: a stop text is complete. */
+int serve_emit_token(struct serve_emit *w, uint32_t id, const struct moe_logprobs *lp,
+    bool *ended, struct moe_err *e);
+
+/* The output ended otherwise. */
+int serve_emit_end(struct serve_emit *w, struct moe_err *e);
 
 /* ---- The other modes ---- */
 

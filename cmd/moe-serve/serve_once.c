@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns --once: a prompt on stdin, the model's continuation on stdout, each
- * token as soon as its text is whole.
+ * Owns --once: a prompt on stdin, the model's continuation, and what ends it.
+ * Writing is serve_emit.c's.
  */
 #include <stdlib.h>
 
 #include "cmd/moe-serve/serve.h"
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/read.h"
-#include "common/engine/detokenizer.h"
+#include "common/engine/speculate.h"
 
 #define MAX_STOPS 64
 
@@ -67,16 +68,6 @@ read_stops(const struct moe_model *m, struct stops *s, struct moe_err *e)
     return rc == MOE_ENOENT ? 0 : rc;
 }
 
-static bool
-is_stop(const struct stops *s, uint32_t id)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->id[i] == id)
-            return true;
-    }
-    return false;
-}
-
 static int
 read_prompt(const struct serve_options *o, const struct moe_model *m,
     const struct moe_tokenizer *t, struct moe_tokens *ids, struct moe_err *e)
@@ -105,31 +96,68 @@ out:
     return rc;
 }
 
-/* Tokens one by one, their text as it becomes whole. */
+struct going {
+    struct serve_emit *emit;
+    size_t n;               /* tokens so far */
+    bool ended;
+};
+
 static int
-generate(struct serve_engine *g, struct moe_session *s, const struct moe_tokenizer *t,
-    const struct stops *stops, size_t most, struct moe_err *e)
+on_token(void *ctx, struct moe_session *s, uint32_t id, struct moe_err *e)
 {
-    struct moe_detokenizer *d = NULL;
-    struct moe_buf out = MOE_BUF_INIT;
+    struct moe_chooser *c = moe_session_chooser(s);
+    struct going *g = ctx;
+
+    g->n++;
+    if (g->ended || (g->ended = moe_chooser_ended(c)))
+        return 0;
+    return serve_emit_token(g->emit, id, moe_chooser_logprobs(c), &g->ended, e);
+}
+
+/* One step: guessed tokens where the text repeats itself, else the next token. */
+static int
+advance(struct serve_engine *g, struct moe_session *s, struct moe_speculate *guess, size_t most,
+    struct going *to, struct moe_err *e)
+{
+    size_t room = most - to->n - 1, rows = moe_forward_rows(g->forward) - 1, n = 0;
+    uint32_t draft[MOE_SPECULATE_MAX], id;
+    bool prompt = moe_session_pending(s) > 1;
+    uint64_t begun = moe_clock_ns();
+    size_t before = to->n;
     int rc;
 
-    if ((rc = moe_detokenizer_new(t, true, &d, e)) != 0)
-        return rc;
-    for (size_t i = 0; i < most && rc == 0; i++) {
-        uint32_t id;
+    if (!prompt)
+        n = moe_speculate_draft(guess, moe_session_tokens(s), moe_session_len(s),
+            room < rows ? room : rows, draft);
+    if (n > 0)
+        rc = moe_session_try(g->forward, s, draft, n, on_token, to, e);
+    else if ((rc = moe_session_next(g->forward, s, &id, e)) == 0)
+        rc = on_token(to, s, id, e);
+    if (rc == 0 && !prompt)
+        moe_speculate_learn(guess, n, to->n - before, moe_clock_ns() - begun);
+    return rc;
+}
 
-        if ((rc = moe_session_next(g->forward, s, &id, e)) != 0 || is_stop(stops, id))
-            break;
-        moe_buf_clear(&out);
-        if ((rc = moe_detokenizer_put(d, id, &out, e)) == 0)
-            rc = serve_text_put(out.p, out.len, e);
-    }
-    moe_buf_clear(&out);
-    if (rc == 0 && (rc = moe_detokenizer_end(d, &out, e)) == 0)
-        rc = serve_text_put(out.p, out.len, e);
-    moe_buf_fini(&out);
-    moe_detokenizer_free(d);
+/* At most so many tokens, their text as it becomes whole. */
+static int
+generate(struct serve_engine *g, struct moe_session *s, const struct moe_tokenizer *t,
+    const struct serve_options *o, size_t most, struct moe_err *e)
+{
+    struct going to = { NULL, 0, false };
+    struct moe_speculate guess;
+    int rc;
+
+    moe_speculate_init(&guess, (size_t)o->speculate);
+    if (o->logprobs
+        && (rc = moe_chooser_watch(moe_session_chooser(s), (size_t)o->top_logprobs, e)) != 0)
+        return rc;
+    if ((rc = serve_emit_new(o, t, &to.emit, e)) != 0)
+        return rc;
+    while (rc == 0 && !to.ended && to.n < most)
+        rc = advance(g, s, &guess, most, &to, e);
+    if (rc == 0)
+        rc = serve_emit_end(to.emit, e);
+    serve_emit_free(to.emit);
     return rc;
 }
 
@@ -165,7 +193,10 @@ serve_once_run(const struct serve_options *o, struct moe_err *e)
         rc = moe_err_at(e, "stdin");
         goto out;
     }
-    rc = generate(&g, s, t, &stops, most, e);
+    if ((rc = moe_chooser_ends(moe_session_chooser(s), stops.id, stops.n, e)) != 0
+        || (rc = moe_chooser_ends(moe_session_chooser(s), o->stop_id, o->n_stop_id, e)) != 0)
+        goto out;
+    rc = generate(&g, s, t, o, most, e);
 out:
     moe_session_free(s);
     moe_tokens_fini(&ids);

@@ -20,6 +20,20 @@ moe_sampler_check(const struct moe_sampler_options *o, struct moe_err *e)
         return moe_err_set(e, MOE_EUSAGE, "top_p: %g is not in (0, 1]", o->top_p);
     if (!(o->min_p >= 0 && o->min_p <= 1))
         return moe_err_set(e, MOE_EUSAGE, "min_p: %g is not in 0 to 1", o->min_p);
+    if (!(o->repetition >= 0.01 && o->repetition <= 100))
+        return moe_err_set(e, MOE_EUSAGE, "repetition penalty: %g is not in 0.01 to 100",
+            o->repetition);
+    if (!(fabs(o->presence) <= 100))
+        return moe_err_set(e, MOE_EUSAGE, "presence penalty: %g is not in -100 to 100",
+            o->presence);
+    if (!(fabs(o->frequency) <= 100))
+        return moe_err_set(e, MOE_EUSAGE, "frequency penalty: %g is not in -100 to 100",
+            o->frequency);
+    for (size_t i = 0; i < o->n_bias; i++) {
+        if (!(fabs((double)o->bias[i].bias) <= 1e6))
+            return moe_err_set(e, MOE_EUSAGE, "bias of token %lu: %g is not in -1e6 to 1e6",
+                (unsigned long)o->bias[i].id, (double)o->bias[i].bias);
+    }
     return 0;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One token from one row of logits. The order is: temperature, top_k, top_p,
- * min_p, draw; each as transformers 4.57 does it (top_k keeps ties of the k-th).
- * Temperature 0 takes the largest logit, the lowest id of equal ones.
+ * One token from one row of logits. The order is: repetition, presence and
+ * frequency penalty, bias (a row of logits is changed by these, chooser.h), then
+ * temperature, top_k, top_p, min_p, draw; each as transformers 4.57 does it (top_k
+ * keeps ties of the k-th). Temperature 0 takes the largest logit, the lowest id
+ * of equal ones.
  *
  * The draw of token number i of a request is a function of (seed, i) alone, so
  * neither batching nor preemption changes a text. The generator is SplitMix64
@@ -17,15 +19,22 @@
 
 #include "common/base/err.h"
 
+struct moe_sampler_bias { uint32_t id; float bias; };
+
 struct moe_sampler_options {
     double temperature;     /* >= 0 */
     int64_t top_k;          /* 0 = all */
     double top_p;           /* 1 = all */
     double min_p;           /* 0 = all */
     uint64_t seed;
+    double repetition;      /* tokens of prompt and output: l / r where l > 0, else l * r */
+    double presence;        /* l - p for tokens of the output */
+    double frequency;       /* l - f * how often the output has it */
+    const struct moe_sampler_bias *bias;    /* [n_bias], added to logits; borrowed */
+    size_t n_bias;
 };
 
-#define MOE_SAMPLER_GREEDY { 0.0, 0, 1.0, 0.0, 0 }
+#define MOE_SAMPLER_GREEDY { 0.0, 0, 1.0, 0.0, 0, 1.0, 0.0, 0.0, NULL, 0 }
 
 struct moe_candidate {
     uint32_t id;

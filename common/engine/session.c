@@ -15,9 +15,7 @@ struct moe_session {
     uint32_t *id;               /* [cap] */
     size_t n, cap, done;        /* tokens, room, tokens computed */
     size_t context;
-    struct moe_sampler_options sampler;
-    uint64_t drawn;             /* tokens chosen so far */
-    struct moe_candidate *candidates;   /* [vocab], when the sampler needs them */
+    struct moe_chooser *chooser;
 };
 
 int
@@ -30,24 +28,16 @@ moe_session_new(const struct moe_model *m, struct moe_kv *kv, size_t context, si
     *out = NULL;
     if (context < 1 || context > UINT32_MAX)
         return moe_err_set(e, MOE_EUSAGE, "a context of %zu tokens", context);
-    if ((rc = moe_sampler_check(sampler, e)) != 0)
-        return rc;
     if ((s = calloc(1, sizeof(*s))) == NULL)
         return moe_err_set(e, MOE_ENOMEM, "session: out of memory");
     s->m = m;
     s->context = context;
-    s->sampler = *sampler;
     moe_kv_seq_init(&s->seq, kv);
     if ((rc = moe_rope_init(&s->rope, &m->config, m->hp.rope_dim, len == 0 ? context : len,
         e)) != 0)
         goto out;
-    if (sampler->temperature > 0) {
-        s->candidates = malloc(m->hp.vocab * sizeof(*s->candidates));
-        if (s->candidates == NULL) {
-            rc = moe_err_set(e, MOE_ENOMEM, "session: out of memory");
-            goto out;
-        }
-    }
+    if ((rc = moe_chooser_new(sampler, m->hp.vocab, &s->chooser, e)) != 0)
+        goto out;
     *out = s;
     s = NULL;
 out:
@@ -62,12 +52,18 @@ moe_session_free(struct moe_session *s)
         return;
     moe_kv_seq_fini(&s->seq);
     free(s->id);
-    free(s->candidates);
+    moe_chooser_free(s->chooser);
     free(s);
 }
 
-int
-moe_session_add(struct moe_session *s, const uint32_t *id, size_t n, struct moe_err *e)
+struct moe_chooser *
+moe_session_chooser(struct moe_session *s)
+{
+    return s->chooser;
+}
+
+static int
+append(struct moe_session *s, const uint32_t *id, size_t n, struct moe_err *e)
 {
     if (n > s->context - s->n)
         return moe_err_set(e, MOE_ELIMIT, "%zu tokens do not fit a context of %zu", s->n + n,
@@ -90,6 +86,16 @@ moe_session_add(struct moe_session *s, const uint32_t *id, size_t n, struct moe_
     memcpy(s->id + s->n, id, n * sizeof(*id));
     s->n += n;
     return 0;
+}
+
+int
+moe_session_add(struct moe_session *s, const uint32_t *id, size_t n, struct moe_err *e)
+{
+    int rc = append(s, id, n, e);
+
+    if (rc == 0)
+        moe_chooser_prompt(s->chooser, id, n);
+    return rc;
 }
 
 const uint32_t *
@@ -205,9 +211,12 @@ static int
 draw(void *ctx, struct moe_session *s, size_t at, const float *logits, struct moe_err *e)
 {
     uint32_t *id = ctx;
+    int rc;
 
     (void)at;
-    return moe_sampler_draw(&s->sampler, s->drawn, logits, s->m->hp.vocab, s->candidates, id, e);
+    if ((rc = moe_chooser_pick(s->chooser, logits, id, e)) != 0)
+        return rc;
+    return moe_chooser_take(s->chooser, *id, e);
 }
 
 int
@@ -219,7 +228,51 @@ moe_session_next(struct moe_forward *f, struct moe_session *s, uint32_t *id, str
         return moe_err_set(e, MOE_EUSAGE, "nothing to go on from: no token is pending");
     if ((rc = moe_session_run(f, s, false, draw, id, e)) != 0)
         return rc;
-    s->drawn++;
-    return moe_session_add(s, id, 1, e);
+    return append(s, id, 1, e);
 }
 
+struct trial {
+    moe_session_got_fn *got;
+    void *ctx;
+    bool over;              /* the draft went another way, or the text has ended */
+    size_t kept;            /* tokens that stand: all before the one chosen last */
+    uint32_t last;
+};
+
+/* The logits after token at: what is chosen, and whether the draft had it. */
+static int
+verify(void *ctx, struct moe_session *s, size_t at, const float *logits, struct moe_err *e)
+{
+    struct trial *t = ctx;
+    int rc;
+
+    if (t->over)
+        return 0;
+    if ((rc = draw(&t->last, s, at, logits, e)) != 0)
+        return rc;
+    t->kept = at + 1;
+    t->over = moe_chooser_ended(s->chooser) || at + 1 >= s->n || s->id[at + 1] != t->last;
+    return t->got(t->ctx, s, t->last, e);
+}
+
+int
+moe_session_try(struct moe_forward *f, struct moe_session *s, const uint32_t *draft, size_t n,
+    moe_session_got_fn *got, void *ctx, struct moe_err *e)
+{
+    struct trial t = { got, ctx, false, s->n, 0 };
+    struct moe_session_part part = { s, n + 1, true };
+    int rc;
+
+    if (moe_session_pending(s) != 1)
+        return moe_err_set(e, MOE_EUSAGE, "a draft goes on from one pending token, not %zu",
+            moe_session_pending(s));
+    if (n + 1 > s->context - s->n)
+        return moe_err_set(e, MOE_ELIMIT, "%zu tokens do not fit a context of %zu",
+            s->n + n + 1, s->context);
+    if ((rc = append(s, draft, n, e)) == 0)
+        rc = moe_session_step(f, &part, 1, verify, &t, e);
+    s->n = t.kept;
+    s->done = s->done < s->n ? s->done : s->n;
+    moe_kv_seq_cut(&s->seq, s->n);
+    return rc == 0 ? append(s, &t.last, 1, e) : rc;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One sequence: its tokens, its keys and values, its sampler. It is all that a
+ * One sequence: its tokens, its keys and values, its choice of tokens. It is all that a
  * caller holds; callers mix as many as they like in a step. A session belongs
  * to the thread of its store of pages.
  */
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/engine/chooser.h"
 #include "common/engine/forward.h"
 #include "common/engine/kv.h"
 #include "common/engine/sampler.h"
@@ -27,7 +28,10 @@ int moe_session_new(const struct moe_model *m, struct moe_kv *kv, size_t context
     const struct moe_sampler_options *sampler, struct moe_session **out, struct moe_err *e);
 void moe_session_free(struct moe_session *s);
 
-/* Append tokens, not computed yet. Errors: MOE_ELIMIT (past the context), MOE_EUSAGE. */
+/* How its tokens are chosen; the caller may name what ends it and watch. */
+struct moe_chooser *moe_session_chooser(struct moe_session *s);
+
+/* Append tokens of the prompt, not computed yet. Errors: MOE_ELIMIT (no room), MOE_EUSAGE. */
 int moe_session_add(struct moe_session *s, const uint32_t *id, size_t n, struct moe_err *e);
 
 const uint32_t *moe_session_tokens(const struct moe_session *s);
@@ -59,5 +63,20 @@ int moe_session_run(struct moe_forward *f, struct moe_session *s, bool every,
 /* Compute what is pending, choose the next token, append it (still pending). */
 int moe_session_next(struct moe_forward *f, struct moe_session *s, uint32_t *id,
     struct moe_err *e);
+
+/*
+ * One step with a guess at what comes next: rows of the one pending token and
+ * of draft [n], of which as many are kept as the session chooses itself. At
+ * least one token is chosen and at most n + 1; they are appended, the last one
+ * still pending, and got is told of each in order. An end (chooser.h) is the
+ * last of them. The tokens are those of moe_session_next(). n + 1 is at most
+ * moe_forward_rows(). Errors: also those of got; MOE_EUSAGE (more than one
+ * token is pending), MOE_ELIMIT (n + 1 tokens do not fit the context).
+ */
+typedef int moe_session_got_fn(void *ctx, struct moe_session *s, uint32_t id,
+    struct moe_err *e);
+
+int moe_session_try(struct moe_forward *f, struct moe_session *s, const uint32_t *draft, size_t n,
+    moe_session_got_fn *got, void *ctx, struct moe_err *e);
 
 #endif

@@ -20,7 +20,8 @@ options_of(const json_t *chain, struct moe_sampler_options *o)
     const json_t *step;
     size_t i;
 
-    *o = (struct moe_sampler_options){ 1.0, 0, 1.0, 0.0, 0 };
+    *o = (struct moe_sampler_options)MOE_SAMPLER_GREEDY;
+    o->temperature = 1;
     json_array_foreach (chain, i, step) {
         const char *name = json_string_value(json_array_get(step, 0));
         double v = json_number_value(json_array_get(step, 1));
@@ -90,7 +91,8 @@ golden(const char *path)
 static void
 draws(void)
 {
-    struct moe_sampler_options o = { 0.8, 3, 1.0, 0.0, 42 };
+    struct moe_sampler_options o = { .temperature = 0.8, .top_k = 3, .top_p = 1, .seed = 42,
+        .repetition = 1 };
     float logits[6] = { 0, 2, 1, 2, -1, NAN };
     struct moe_candidate c[6];
     int count[6] = { 0 };
@@ -119,6 +121,16 @@ draws(void)
     tap_is_str(e.text, "top_p: 0 is not in (0, 1]", "and its words");
     o.top_p = NAN;
     tap_is_int(moe_sampler_check(&o, &e), MOE_EUSAGE, "top_p NaN");
+    o.top_p = 1;
+    tap_is_int(moe_sampler_check(&o, &e), 0, "in order");
+    o.repetition = 0;
+    tap_is_int(moe_sampler_check(&o, &e), MOE_EUSAGE, "repetition 0");
+    o.repetition = 1;
+    o.presence = NAN;
+    tap_is_int(moe_sampler_check(&o, &e), MOE_EUSAGE, "presence NaN");
+    o.presence = 0;
+    o.frequency = 101;
+    tap_is_int(moe_sampler_check(&o, &e), MOE_EUSAGE, "frequency 101");
 }
 
 int

@@ -80,7 +80,7 @@ golden(void)
 static void
 seeds(const json_t *ids)
 {
-    struct moe_sampler_options o = { 1.0, 50, 0.95, 0, 7 };
+    struct moe_sampler_options o = { 1.0, 50, 0.95, 0, 7, 1.0, 0, 0, NULL, 0 };
     uint32_t text[3][12];
     struct moe_err e;
 
