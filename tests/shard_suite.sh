@@ -15,11 +15,16 @@ counts() {
 
 # rows FILTER: plans each row of eplb.tsv that awk's FILTER takes; prints how many rows there
 # were, how many are more than 0.1 % worse there than EPLB's, how many have an expert twice on
-# a device, and the means of both.
+# a device, and the means of both. Plans that are not those of plans.tsv are left in other.out.
 rows() {
+    rm -f other.out
     awk -F'\t' "NR > 1 && ($1)" "$L/eplb.tsv" | while IFS="$(printf '\t')" read -r m s g n d _ _ theirs _; do
         f=$(counts "$m") || exit 1
-        "$B/moe-shard" plan -q --json -g "$d" -s "$s" --nodes "$n" --groups "$g" "$f" | tail -1 |
+        "$B/moe-shard" plan -q --json -g "$d" -s "$s" --nodes "$n" --groups "$g" --force -o one.plan "$f" >one.out
+        sum=$(sed -n 's/.*"physical_to_logical_map"://p' one.plan | sha256sum | cut -d' ' -f1)
+        printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$m" "$s" "$g" "$n" "$d" "$sum" | tee -a all.out |
+            grep -qxFf - "$L/plans.tsv" || echo "$m $s $g $n $d" >>other.out
+        tail -1 one.out |
             sed 's/.*"max_over_mean":\([0-9.e-]*\).*"duplicates":\([0-9]*\).*/\1 \2/' |
             while read -r ours twice; do echo "$m $s $g $d $ours $twice $theirs"; done
     done >rows.out

@@ -28,8 +28,8 @@
 #define FEW 50                  /* tokens an expert, on the mean, below which counts say little */
 
 enum {
-    SLOTS = 1, DEVICES, NODES, GROUPS, ROOM, SPEED, TOPO, CLASSES, EXPERT_BYTES, WEIGHTS, ROBUST,
-    FROM, MOVES, MOVE_BUDGET, PAIRS, SLACK, OUTPUT, JSON, THREADS, FORCE, QUIET
+    SLOTS = 1, DEVICES, NODES, GROUPS, ROOM, SPEED, TOPO, CLASSES, EXPERT_BYTES, WEIGHTS, PRIOR,
+    ROBUST, FROM, MOVES, MOVE_BUDGET, PAIRS, SLACK, OUTPUT, JSON, THREADS, FORCE, QUIET
 };
 
 static const struct moe_opt rows[] = {
@@ -49,6 +49,7 @@ static const struct moe_opt rows[] = {
     { EXPERT_BYTES, 0, "expert-bytes", MOE_OPT_WORD, "SIZE", "of one expert of one layer", NULL,
         false, false },
     { WEIGHTS, 0, "weights", MOE_OPT_WORD, "W,W", "how much each LOAD counts", NULL, false, false },
+    { PRIOR, 0, "prior", MOE_OPT_WORD, "X", "added to every count (0)", NULL, false, false },
     { ROBUST, 0, "robust", MOE_OPT_NONE, NULL, "best for the worst LOAD, not for their mean", NULL,
         false, false },
     { FROM, 0, "from", MOE_OPT_FILE, "PLAN", "begin with this plan", NULL, false, false },
@@ -91,7 +92,7 @@ struct plan {
     uint64_t move_bytes;        /* UINT64_MAX: not said */
     const char *weights, *from, *pairs, *output;
     bool robust, json, force, quiet;
-    double slack;
+    double slack, prior;
     int threads;
     /* What is read, and what comes out. */
     const char *const *names;
@@ -139,6 +140,7 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
     case MOVE_BUDGET: return moe_num_size(arg, 0, UINT64_C(1) << 60, "--move-budget",
         &p->move_bytes, e);
     case WEIGHTS: p->weights = arg; break;
+    case PRIOR: return moe_num_real(arg, 0, 1e12, "--prior", &p->prior, e);
     case ROBUST: p->robust = true; break;
     case FROM: p->from = arg; break;
     case MOVES:
@@ -198,7 +200,7 @@ read_loads(struct plan *p, struct moe_err *e)
     int rc;
 
     for (size_t i = 0; i < p->n_loads; i++) {
-        const struct shard_load *a = &p->load[0], *b = &p->load[i];
+        struct shard_load *a = &p->load[0], *b = &p->load[i];
 
         if ((rc = shard_load_read(p->names[i], &p->load[i], e)) != 0)
             return rc;
@@ -207,6 +209,8 @@ read_loads(struct plan *p, struct moe_err *e)
             return moe_err_set(e, MOE_EFORMAT, "%s: other layers or experts than %s",
                 p->names[i], p->names[0]);
         warn_about(p, b, p->names[i]);
+        for (size_t k = 0; k < b->layers * b->experts; k++)
+            b->count[k] += p->prior;
         p->weight[i] = 1;
     }
     return p->weights == NULL ? 0 :

@@ -9,6 +9,8 @@ S=$B/moe-shard
 rows '$1 ~ /x64$|olmoe|mixtral|twoblock|zero/' >out
 grep -q ' 0 worse, 0 twice.*[0-9] better' out
 ok "rows of EPLB: $(cat out)" $? worse.out
+[ ! -s other.out ]
+ok 'and the plans are those that are kept' $? other.out
 exact '$1 ~ /mixtral|few|onehot/' >out
 grep -q '^[1-9][0-9]* layers, 0 missed' out
 ok "the least possible: $(cat out)" $?
