@@ -44,6 +44,7 @@ struct serve_options {
     bool logprobs;
     int64_t top_logprobs;
     int64_t speculate;              /* most tokens of a guess */
+    const char *grammar;            /* file, or NULL */
     struct moe_forward_gate gate;   /* noise in the choice of experts */
 };
 
@@ -98,6 +99,18 @@ int serve_emit_token(struct serve_emit *w, uint32_t id, const struct moe_logprob
 
 /* The output ended otherwise. */
 int serve_emit_end(struct serve_emit *w, struct moe_err *e);
+
+/* ---- serve_grammar.c: what the output may be ---- */
+
+struct serve_grammar;
+
+/* *out is NULL when o asks for nothing. t is borrowed; vocab: ids of the model. */
+int serve_grammar_open(const struct serve_options *o, const struct moe_tokenizer *t, size_t vocab,
+    struct serve_grammar **out, struct moe_err *e);
+void serve_grammar_close(struct serve_grammar *g);
+
+/* Bind the choice of a session to it. NULL: nothing is bound. */
+int serve_grammar_bind(struct serve_grammar *g, struct moe_session *s, struct moe_err *e);
 
 /* ---- The other modes ---- */
 

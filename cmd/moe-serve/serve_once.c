@@ -107,11 +107,14 @@ on_token(void *ctx, struct moe_session *s, uint32_t id, struct moe_err *e)
 {
     struct moe_chooser *c = moe_session_chooser(s);
     struct going *g = ctx;
+    int rc;
 
     g->n++;
-    if (g->ended || (g->ended = moe_chooser_ended(c)))
+    if (g->ended || (g->ended = moe_chooser_is_end(c, id)))
         return 0;
-    return serve_emit_token(g->emit, id, moe_chooser_logprobs(c), &g->ended, e);
+    rc = serve_emit_token(g->emit, id, moe_chooser_logprobs(c), &g->ended, e);
+    g->ended = g->ended || moe_chooser_ended(c);
+    return rc;
 }
 
 /* One step: guessed tokens where the text repeats itself, else the next token. */
@@ -168,6 +171,7 @@ serve_once_run(const struct serve_options *o, struct moe_err *e)
     struct moe_tokenizer *t = NULL;
     struct moe_tokens ids = MOE_TOKENS_INIT;
     struct moe_session *s = NULL;
+    struct serve_grammar *grammar = NULL;
     struct stops stops;
     size_t room, most;
     int rc;
@@ -177,6 +181,8 @@ serve_once_run(const struct serve_options *o, struct moe_err *e)
     if ((rc = read_stops(g.model, &stops, e)) != 0)
         goto out;
     if ((rc = serve_text_tokenizer(g.model->source, &t, e)) != 0)
+        goto out;
+    if ((rc = serve_grammar_open(o, t, g.model->hp.vocab, &grammar, e)) != 0)
         goto out;
     if ((rc = read_prompt(o, g.model, t, &ids, e)) != 0)
         goto out;
@@ -196,9 +202,11 @@ serve_once_run(const struct serve_options *o, struct moe_err *e)
     if ((rc = moe_chooser_ends(moe_session_chooser(s), stops.id, stops.n, e)) != 0
         || (rc = moe_chooser_ends(moe_session_chooser(s), o->stop_id, o->n_stop_id, e)) != 0)
         goto out;
-    rc = generate(&g, s, t, o, most, e);
+    if ((rc = serve_grammar_bind(grammar, s, e)) == 0)
+        rc = generate(&g, s, t, o, most, e);
 out:
     moe_session_free(s);
+    serve_grammar_close(grammar);
     moe_tokens_fini(&ids);
     moe_tokenizer_free(t);
     serve_engine_close(&g);

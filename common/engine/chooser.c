@@ -29,6 +29,7 @@ struct moe_chooser {
     size_t n_listed;
     float *row;                 /* [vocab] logits as changed, when something changes them */
     struct moe_candidate *candidates;   /* [vocab] unless greedy */
+    struct moe_matcher *matcher;        /* borrowed, or NULL */
     bool watch;
     size_t top;
     struct moe_logprobs logprobs;
@@ -37,7 +38,7 @@ struct moe_chooser {
 static bool
 changes(const struct moe_chooser *c)
 {
-    return c->penalties || c->o.n_bias > 0;
+    return c->penalties || c->o.n_bias > 0 || c->matcher != NULL;
 }
 
 static int
@@ -126,6 +127,18 @@ moe_chooser_ends(struct moe_chooser *c, const uint32_t *id, size_t n, struct moe
 }
 
 int
+moe_chooser_constrain(struct moe_chooser *c, struct moe_matcher *m, struct moe_err *e)
+{
+    if (moe_matcher_ids(m) != c->vocab)
+        return moe_err_set(e, MOE_EUSAGE, "grammar: a lexicon of %lu ids for a vocabulary of %zu",
+            (unsigned long)moe_matcher_ids(m), c->vocab);
+    if (c->row == NULL && (c->row = malloc(c->vocab * sizeof(*c->row))) == NULL)
+        return moe_err_set(e, MOE_ENOMEM, "sampling: out of memory");
+    c->matcher = m;
+    return 0;
+}
+
+int
 moe_chooser_watch(struct moe_chooser *c, size_t top, struct moe_err *e)
 {
     if (top > MOE_LOGPROB_MAX || top > c->vocab)
@@ -189,8 +202,14 @@ int
 moe_chooser_pick(struct moe_chooser *c, const float *logits, uint32_t *id, struct moe_err *e)
 {
     const float *row = moe_chooser_row(c, logits);
+    size_t left = 1;
     int rc;
 
+    if (c->matcher != NULL
+        && (rc = moe_matcher_mask(c->matcher, c->ends, c->n_ends, c->row, &left, e)) != 0)
+        return rc;
+    if (left == 0)
+        return moe_err_set(e, MOE_EFORMAT, "grammar: no token is a way on");
     if ((rc = moe_sampler_draw(&c->o, c->taken, row, c->vocab, c->candidates, id, e)) != 0)
         return rc;
     if (c->watch)
@@ -201,15 +220,29 @@ moe_chooser_pick(struct moe_chooser *c, const float *logits, uint32_t *id, struc
 int
 moe_chooser_take(struct moe_chooser *c, uint32_t id, struct moe_err *e)
 {
+    int rc;
+
     if (id >= c->vocab)
         return moe_err_set(e, MOE_EUSAGE, "token %lu is not in the vocabulary of %zu",
             (unsigned long)id, c->vocab);
-    c->ended = false;
-    for (size_t i = 0; i < c->n_ends; i++)
-        c->ended = c->ended || c->ends[i] == id;
+    c->ended = moe_chooser_is_end(c, id);
     see(c, id, 1);
     c->taken++;
-    return 0;
+    if (c->matcher == NULL || c->ended)
+        return 0;
+    rc = moe_matcher_token(c->matcher, id, e);
+    c->ended = rc == 0 && moe_matcher_over(c->matcher);
+    return rc;
+}
+
+bool
+moe_chooser_is_end(const struct moe_chooser *c, uint32_t id)
+{
+    for (size_t i = 0; i < c->n_ends; i++) {
+        if (c->ends[i] == id)
+            return true;
+    }
+    return false;
 }
 
 bool

@@ -17,6 +17,7 @@
 
 #include "common/base/err.h"
 #include "common/engine/logprob.h"
+#include "common/engine/matcher.h"
 #include "common/engine/sampler.h"
 
 #define MOE_CHOOSER_MAX_ENDS 256
@@ -35,24 +36,38 @@ void moe_chooser_free(struct moe_chooser *c);
 /* Ids that end the output, beside those named before. Errors: MOE_ELIMIT, MOE_EUSAGE. */
 int moe_chooser_ends(struct moe_chooser *c, const uint32_t *id, size_t n, struct moe_err *e);
 
+/*
+ * The output must be what the matcher's grammar takes, from its present place
+ * on. It is borrowed and _take() moves it; nobody else does. Its lexicon has as
+ * many ids as vocab. Errors: MOE_EUSAGE, MOE_ENOMEM.
+ */
+int moe_chooser_constrain(struct moe_chooser *c, struct moe_matcher *m, struct moe_err *e);
+
 /* From now on _pick() leaves logarithms of this many likeliest tokens. Errors: MOE_EUSAGE. */
 int moe_chooser_watch(struct moe_chooser *c, size_t top, struct moe_err *e);
 
 /* Tokens of the prompt. They are below vocab. */
 void moe_chooser_prompt(struct moe_chooser *c, const uint32_t *id, size_t n);
 
-/* Logits [vocab] after penalties and bias; theirs or the chooser's own, until the next call. */
+/* Logits [vocab] after penalties and bias: these, or the chooser's until the next call. */
 const float *moe_chooser_row(struct moe_chooser *c, const float *logits);
 
-/* The next token by logits [vocab]. Errors: MOE_EFORMAT (no logit to choose), MOE_ENOMEM. */
+/*
+ * The next token by logits [vocab]. Errors: MOE_EFORMAT (no logit to choose, no
+ * token that the grammar takes), MOE_ELIMIT (the grammar's), MOE_ENOMEM.
+ */
 int moe_chooser_pick(struct moe_chooser *c, const float *logits, uint32_t *id,
     struct moe_err *e);
 
 /* It was chosen. */
 int moe_chooser_take(struct moe_chooser *c, uint32_t id, struct moe_err *e);
 
-/* Whether the last token taken ended the output, and how many were taken. */
+/*
+ * Whether the last token taken ended the output: it is an end, or the last that
+ * the grammar has. Whether an id is an end. How many were taken.
+ */
 bool moe_chooser_ended(const struct moe_chooser *c);
+bool moe_chooser_is_end(const struct moe_chooser *c, uint32_t id);
 uint64_t moe_chooser_taken(const struct moe_chooser *c);
 
 /* Of the last _pick(); NULL without _watch(). */
