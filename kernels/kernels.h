@@ -25,6 +25,22 @@
 
 #define MOE_CHAINS 192
 
+/* What packed blocks (moe-packed(5)) hold. */
+enum {
+    MOE_CODES_I4,       /* u4 = q + 8 */
+    MOE_CODES_I8,       /* u8 = q + 128 */
+    MOE_CODES_E2M1,     /* sign and one of 0 1 2 3 4 6 8 12: twice the value of E2M1 */
+    MOE_CODES_E4M3      /* none of them NaN; the scale is multiplied by 256, the value by 1/256 */
+};
+enum { MOE_SCALE_BF16, MOE_SCALE_F16, MOE_SCALE_F32 };
+
+struct moe_blocks {
+    int codes, scale;
+    int zeros;          /* a zero point a group: q is less by it; I4 and I8 */
+    size_t head;        /* bytes before the first step of a block */
+    size_t cols, group; /* 32, 64, 128; divides cols */
+};
+
 struct moe_kernels {
     const char *tier;   /* "ref", "avx2", "avx512" */
 
@@ -40,26 +56,25 @@ struct moe_kernels {
         size_t rows, size_t cols, size_t n);
 
     /*
-     * The packed INT4 layout (moe-packed(5)): blocks of 16 rows, each
-     * block_bytes long and 64-byte aligned, groups of `group` columns (32, 64,
-     * 128; divides cols), scales BF16 (f16 = 0) or F16 (f16 = 1).
+     * Packed blocks of 16 rows, one after another and 64-byte aligned.
      * out[j * ldo + 16 b + r], b < blocks, all 16 rows of a block are written.
      *
-     * gemm_i4: float activations. Within a group
+     * gemm_packed: float activations. Within a group
      *   s = fma(q[k], x[k], s) for k ascending, s from 0; acc = fma(s, scale, acc)
-     * for groups ascending, acc from 0; q = u4 - 8 as float.
+     * for groups ascending, acc from 0; q the code's value, zero point taken off.
      */
-    void (*gemm_i4)(float *out, size_t ldo, const void *w, size_t blocks, size_t cols,
-        size_t group, int f16, const float *x, size_t ldx, size_t n);
+    void (*gemm_packed)(float *out, size_t ldo, const void *w, size_t blocks,
+        const struct moe_blocks *f, const float *x, size_t ldx, size_t n);
 
     /*
-     * gemm_i4q: activations as int8 with one scale a group of the same size
-     * (quant_act_i8). Within a group the sum of q * xq is an exact integer s;
+     * gemm_packedq, for I4, I8 and E2M1: activations as int8 with one scale a
+     * group of the same size (quant_act_i8). Within a group the sum of q * xq is
+     * an exact integer s;
      *   acc = fma((float)s, scale * xscale, acc) for groups ascending.
      * xq [n][cols], xs [n][cols / group], xsum [n][cols / group] (sum of xq).
      */
-    void (*gemm_i4q)(float *out, size_t ldo, const void *w, size_t blocks, size_t cols,
-        size_t group, int f16, const int8_t *xq, const float *xs, const int32_t *xsum,
+    void (*gemm_packedq)(float *out, size_t ldo, const void *w, size_t blocks,
+        const struct moe_blocks *f, const int8_t *xq, const float *xs, const int32_t *xsum,
         size_t n);
 
     /*

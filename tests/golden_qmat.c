@@ -2,6 +2,7 @@
 /*
  * Owns putting golden encoded matrices together and comparing their decoding.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,50 @@ golden_qmat_of(const struct golden_tensors *g, const char *name, json_t *q,
     return m;
 }
 
+void
+golden_qmat_kernel(const struct moe_packed *p, const struct moe_repack *from, float *out)
+{
+    struct moe_blocks form = moe_packed_form(p);
+    uint64_t bytes = 0, blocks = moe_packed_blocks(p), ld = blocks * MOE_PACKED_ROWS;
+    float *x = calloc((size_t)(p->cols * p->cols), sizeof(*x));
+    float *all = calloc((size_t)(p->cols * ld), sizeof(*all));
+    unsigned char *w;
+
+    moe_packed_block_bytes(p, &bytes);
+    w = aligned_alloc(64, (size_t)(bytes * blocks));
+    for (uint64_t b = 0; b < blocks; b++)
+        moe_repack_block(p, b, from, w + b * bytes);
+    for (uint64_t k = 0; k < p->cols; k++)
+        x[k * p->cols + k] = 1;
+    moe_kernels()->gemm_packed(all, (size_t)ld, w, (size_t)blocks, &form, x, (size_t)p->cols,
+        (size_t)p->cols);
+    for (uint64_t r = 0; r < p->rows; r++)
+        for (uint64_t k = 0; k < p->cols; k++)
+            out[r * p->cols + k] = all[k * ld + r];
+    free(w);
+    free(x);
+    free(all);
+}
+
+/* The values a kernel takes from the packed form of m, against those decoded. */
+static void
+packed(const struct moe_qmat *m, const char *name, const float *want)
+{
+    const struct moe_repack from = { m, 0, 1 };
+    size_t n = (size_t)(m->rows * m->cols), bad = 0;
+    struct moe_packed p;
+    float *got;
+
+    if (!moe_repack_of(&from, m->rows, &p))
+        return;
+    got = malloc(n * sizeof(*got));
+    golden_qmat_kernel(&p, &from, got);
+    for (size_t i = 0; i < n; i++)
+        bad += got[i] != want[i] && !(isnan(got[i]) && isnan(want[i]));
+    tap_is_int((long long)bad, 0, "%s: packed, the kernel sees the same", name);
+    free(got);
+}
+
 const float *
 golden_qmat_decode(const struct moe_qmat *m, const char *name)
 {
@@ -93,6 +138,7 @@ golden_qmat_decode(const struct moe_qmat *m, const char *name)
     }
     tap_ok(memcmp(whole, pieces, n * sizeof(*whole)) == 0, "%s: in pieces of rows", name);
     free(pieces);
+    packed(m, name, whole);
     return whole;
 }
 

@@ -17,15 +17,17 @@
 #include "common/formats/naming.h"
 #include "common/formats/packedmeta.h"
 #include "common/formats/qload.h"
+#include "common/formats/repack.h"
 #include "common/formats/sink.h"
 
 #define MAX_AUX ((size_t)64 << 20)      /* bytes of a file beside the weights */
 #define PIECE ((size_t)4 << 20)         /* bytes copied at a time */
 
-struct matrix {                 /* one that the layout has */
-    const char *module;
+struct matrix {                 /* one that the layout has; of a stack, one of an expert's */
+    const char *module;         /* of the stack, if it is in one */
     struct moe_naming n;
     struct moe_qmat q;
+    uint64_t first, step;       /* its rows in q */
     struct moe_packed form;
 };
 
@@ -40,12 +42,13 @@ struct job {
     struct moe_qscheme *scheme;
     struct moe_arena arena;
     struct matrix *matrices;
-    size_t n_matrices;
+    size_t n_matrices, cap_matrices;
     struct record *records;
     size_t n_records;
     struct moe_packedmeta_scheme *schemes;
     size_t n_schemes;
     bool *used;                 /* [tensors of s]: in a record */
+    size_t *in_layer;           /* [layers]: records of experts */
     struct moe_tensor *out;     /* records, then what is copied */
     size_t *from;               /* [n_out]: tensor of s; of a record unused */
     size_t n_out;
@@ -71,6 +74,9 @@ no_memory(struct moe_err *e)
 static bool
 is_multiplied(const struct moe_naming *n)
 {
+    if (n->role == MOE_ROLE_EXPERT)
+        return n->layer >= 0 && (n->stacked ? !n->transposed || n->part == MOE_PART_PACKED :
+            n->expert >= 0);
     switch (n->proj) {
     case MOE_PROJ_QKV:
     case MOE_PROJ_GATE_UP:
@@ -82,8 +88,6 @@ is_multiplied(const struct moe_naming *n)
         break;
     }
     switch (n->role) {
-    case MOE_ROLE_EXPERT:
-        return !n->stacked && n->expert >= 0 && n->layer >= 0;
     case MOE_ROLE_HEAD:
     case MOE_ROLE_ATTN:
     case MOE_ROLE_ROUTER:
@@ -96,26 +100,77 @@ is_multiplied(const struct moe_naming *n)
     }
 }
 
+/* Keep the rows of q as a matrix, if the layout has a form for them. */
+static int
+keep(struct job *j, const struct moe_naming *n, const char *module, const struct moe_qmat *q,
+    uint64_t first, uint64_t step, uint64_t rows, struct moe_err *e)
+{
+    const struct moe_repack from = { q, first, step };
+    struct moe_packed form;
+
+    if (!moe_repack_of(&from, rows, &form))
+        return 0;
+    if (j->n_matrices == j->cap_matrices) {
+        size_t cap = j->cap_matrices == 0 ? 256 : 2 * j->cap_matrices;
+        struct matrix *p = realloc(j->matrices, cap * sizeof(*p));
+
+        if (p == NULL)
+            return no_memory(e);
+        j->matrices = p;
+        j->cap_matrices = cap;
+    }
+    j->matrices[j->n_matrices++] = (struct matrix){ module, *n, *q, first, step, form };
+    return 0;
+}
+
+/* Gate and up, or down, of each expert of a stack. */
+static int
+take_stack(struct job *j, struct moe_naming n, const char *module, struct moe_err *e)
+{
+    bool both = n.proj == MOE_PROJ_GATE_UP;
+    struct moe_qmat q;
+    int rc = 0;
+
+    for (int64_t x = 0; rc == 0 && x < moe_source_config(j->s)->experts; x++) {
+        if ((rc = moe_qload_source(j->scheme, j->s, module, x, &q, e)) != 0 ||
+            (both && q.rows % 2 != 0))
+            return rc;
+        n.expert = (int)x;
+        n.proj = both ? MOE_PROJ_GATE : n.proj;
+        rc = keep(j, &n, module, &q, 0, both && n.interleaved ? 2 : 1, q.rows / (both ? 2 : 1), e);
+        n.proj = MOE_PROJ_UP;
+        if (rc == 0 && both)
+            rc = keep(j, &n, module, &q, n.interleaved ? 1 : q.rows / 2, n.interleaved ? 2 : 1,
+                q.rows / 2, e);
+        n.proj = both ? MOE_PROJ_GATE : MOE_PROJ_DOWN;
+    }
+    return rc;
+}
+
 /* Take tensor i if it is the codes of such a matrix. */
 static int
-take_matrix(struct job *j, size_t i, struct moe_err *e)
+take_tensor(struct job *j, size_t i, struct moe_err *e)
 {
     const struct moe_config *c = moe_source_config(j->s);
     const struct moe_tensor *t = moe_source_at(j->s, i);
-    struct matrix *m = &j->matrices[j->n_matrices];
+    const char *module;
+    struct moe_naming n;
+    struct moe_qmat q;
     int rc;
 
-    if (!moe_naming_parse(c->family, c->layers, t->name, &m->n) || !is_multiplied(&m->n) ||
-        (m->n.part != MOE_PART_WEIGHT && m->n.part != MOE_PART_PACKED))
+    if (!moe_naming_parse(c->family, c->layers, t->name, &n) || n.layer >= c->layers ||
+        (n.part != MOE_PART_WEIGHT && n.part != MOE_PART_PACKED) || !is_multiplied(&n) ||
+        (n.part == MOE_PART_WEIGHT && moe_dtype_is_float(t->dtype) &&
+            moe_dtype_bits(t->dtype) > 8))
         return 0;
-    if ((rc = moe_qload_source(j->scheme, j->s, m->n.module, -1, &m->q, e)) != 0)
-        return rc;
-    if (!moe_packed_of(&m->q, &m->form) || m->form.kind != MOE_PACKED_I4 || m->form.zeros)
-        return 0;
-    if ((m->module = moe_arena_text(&j->arena, m->n.module, strlen(m->n.module))) == NULL)
+    if ((module = moe_arena_text(&j->arena, n.module, strlen(n.module))) == NULL)
         return no_memory(e);
-    j->n_matrices++;
-    return 0;
+    if (n.role == MOE_ROLE_EXPERT && n.stacked)
+        return n.proj == MOE_PROJ_GATE_UP || n.proj == MOE_PROJ_DOWN ?
+            take_stack(j, n, module, e) : 0;
+    if ((rc = moe_qload_source(j->scheme, j->s, module, -1, &q, e)) != 0)
+        return rc;
+    return keep(j, &n, module, &q, 0, 1, q.rows, e);
 }
 
 static int
@@ -173,6 +228,7 @@ make_records(struct job *j)
         if (m[i].n.role == MOE_ROLE_EXPERT) {
             if (!whole_expert(m + i, j->n_matrices - i, r))
                 continue;
+            j->in_layer[m[i].n.layer]++;
             i += 2;
         } else {
             *r = (struct record){ .scheme = { .matrix = m[i].form }, .m = { m + i } };
@@ -199,13 +255,18 @@ number_scheme(struct job *j, const struct moe_packedmeta_scheme *s)
 
 /* ---- The list of tensors -------------------------------------------------------- */
 
-/* Mark the tensors of a matrix. */
+/* Mark the tensors of a matrix; of a stack when all its experts are records. */
 static int
 use_parts(struct job *j, const struct matrix *m, struct moe_err *e)
 {
     static const char *const suffix[] = { ".weight", ".weight_packed", ".weight_scale",
-        ".weight_zero_point", ".weight_shape", ".weight_g_idx", ".input_scale" };
+        ".weight_zero_point", ".weight_shape", ".weight_g_idx", ".weight_scale_inv", ".qweight",
+        ".qzeros", ".scales", ".g_idx", "_blocks", "_scales", "", "_scale", "_scale_inv" };
     char name[MOE_QPARTS_NAME];
+
+    if (m->n.stacked && m->n.role == MOE_ROLE_EXPERT &&
+        j->in_layer[m->n.layer] != (size_t)moe_source_config(j->s)->experts)
+        return 0;
 
     for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
         size_t t;
@@ -218,25 +279,29 @@ use_parts(struct job *j, const struct matrix *m, struct moe_err *e)
     return 0;
 }
 
-/* The module a record belongs to: its matrix, or what its three begin with. */
+/* The module a record belongs to: its matrix, or what its three or their stacks begin with. */
 static int
 record_name(struct job *j, const struct record *r, size_t scheme, const char **out,
     struct moe_err *e)
 {
-    struct moe_buf b = MOE_BUF_INIT;
-    const char *module = r->m[0]->module;
-    size_t n = strlen(module);
-    char *base = moe_arena_text(&j->arena, module, n);
+    const struct matrix *m = r->m[0];
+    struct moe_buf base = MOE_BUF_INIT, name = MOE_BUF_INIT;
+    const char *end = strrchr(m->module, '.');
 
-    if (base != NULL && r->scheme.expert)
-        *strrchr(base, '.') = 0;
+    if (r->scheme.expert && end != NULL)
+        moe_buf_add(&base, m->module, (size_t)(end - m->module));
+    else
+        moe_buf_str(&base, m->module);
+    if (r->scheme.expert && m->n.stacked)
+        moe_buf_fmt(&base, ".%d", m->n.expert);
     *out = NULL;
-    if (base != NULL) {
-        moe_packedmeta_name(&b, base, scheme);
-        if (!b.bad)
-            *out = moe_arena_text(&j->arena, b.p, b.len);
+    if (!base.bad) {
+        moe_packedmeta_name(&name, base.p, scheme);
+        if (!name.bad)
+            *out = moe_arena_text(&j->arena, name.p, name.len);
     }
-    moe_buf_fini(&b);
+    moe_buf_fini(&base);
+    moe_buf_fini(&name);
     return *out != NULL ? 0 : no_memory(e);
 }
 
@@ -281,22 +346,23 @@ static int
 plan(struct job *j, struct moe_err *e)
 {
     const struct moe_config *c = moe_source_config(j->s);
-    size_t n = moe_source_n(j->s);
+    size_t tensors = moe_source_n(j->s), n;
     int rc = moe_qscheme_new(c->quant, c->name, &j->scheme, e);
 
-    j->matrices = calloc(n + 1, sizeof(*j->matrices));
+    for (size_t i = 0; rc == 0 && i < tensors; i++)
+        rc = take_tensor(j, i, e);
+    if (rc != 0)
+        return rc;
+    n = tensors + j->n_matrices;
     j->records = calloc(n + 1, sizeof(*j->records));
     j->schemes = calloc(n + 1, sizeof(*j->schemes));
     j->used = calloc(n + 1, sizeof(*j->used));
     j->out = calloc(n + 1, sizeof(*j->out));
     j->from = calloc(n + 1, sizeof(*j->from));
-    if (rc == 0 && (j->matrices == NULL || j->records == NULL || j->schemes == NULL ||
-        j->used == NULL || j->out == NULL || j->from == NULL))
-        rc = no_memory(e);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = take_matrix(j, i, e);
-    if (rc != 0)
-        return rc;
+    j->in_layer = calloc((size_t)c->layers + 1, sizeof(*j->in_layer));
+    if (j->records == NULL || j->schemes == NULL || j->used == NULL || j->out == NULL ||
+        j->from == NULL || j->in_layer == NULL)
+        return no_memory(e);
     make_records(j);
     if (j->n_records == 0)
         return moe_err_set(e, MOE_EUNSUP, "%s: no matrix has an encoding of the packed layout:"
@@ -305,6 +371,15 @@ plan(struct job *j, struct moe_err *e)
 }
 
 /* ---- Filling -------------------------------------------------------------------- */
+
+/* Block b of matrix m. */
+static void
+put_block(const struct matrix *m, uint64_t b, unsigned char *to)
+{
+    const struct moe_repack from = { &m->q, m->first, m->step };
+
+    moe_repack_block(&m->form, b, &from, to);
+}
 
 static void
 lay_out(const struct record *r, unsigned char *to)
@@ -317,15 +392,14 @@ lay_out(const struct record *r, unsigned char *to)
     (void)moe_packed_block_bytes(a, &block);
     if (!r->scheme.expert) {
         for (uint64_t b = 0; b < moe_packed_blocks(a); b++)
-            moe_packed_from_ct(a, b, &r->m[0]->q, to + b * block);
+            put_block(r->m[0], b, to + b * block);
     } else if (moe_packed_expert_layout(a, &r->scheme.down, &x, NULL) == 0) {
         for (uint64_t b = 0; b < moe_packed_blocks(a); b++) {
-            moe_packed_from_ct(a, b, &r->m[0]->q, to + 2 * b * block);
-            moe_packed_from_ct(a, b, &r->m[1]->q, to + (2 * b + 1) * block);
+            put_block(r->m[0], b, to + 2 * b * block);
+            put_block(r->m[1], b, to + (2 * b + 1) * block);
         }
         for (uint64_t b = 0; b < moe_packed_blocks(&r->scheme.down); b++)
-            moe_packed_from_ct(&r->scheme.down, b, &r->m[2]->q, to + x.down_at +
-                b * x.down_block);
+            put_block(r->m[2], b, to + x.down_at + b * x.down_block);
     }
     moe_packed_seal(to, r->bytes);
 }
@@ -465,6 +539,7 @@ quant_packed_write(struct moe_source *s, const char *dst, const struct quant_to_
     free(j.records);
     free(j.schemes);
     free(j.used);
+    free(j.in_layer);
     free(j.out);
     free(j.from);
     return rc;

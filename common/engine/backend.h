@@ -42,7 +42,7 @@ struct moe_rows {
  * is NULL), plus w's bias. With an act, the products of gate (w) and up are
  * joined by it. SILU: silu(g) * u. CLAMPED, with g at most limit and u within
  * plus and minus limit: g * sigmoid(alpha * g) * (u + 1). up is NULL when w is
- * paired, which goes with SILU.
+ * paired.
  */
 struct moe_product {
     const struct moe_matrix *w, *up;

@@ -15,8 +15,13 @@
 struct bank {
     struct moe_model *m;
     size_t layer;
+    bool stacked;
     struct moe_expert *experts;
-    struct moe_qmat (*q)[3];        /* [experts] gate, up, down */
+    struct part {                   /* of gate, up and down */
+        struct moe_qmat q;
+        struct moe_repack from;     /* rows of q, or of gate's */
+        struct moe_packed form;
+    } (*parts)[3];                  /* [experts] */
     bool *packed;                   /* [experts] */
     size_t bytes;                   /* of the records so far */
     const struct moe_record **record;   /* [experts]: those that are packed already, or NULL */
@@ -30,41 +35,43 @@ static void
 pack_expert(void *ctx, size_t x, int worker)
 {
     struct bank *p = ctx;
-    const struct moe_qmat *q = p->q[x];
+    const struct part *t = p->parts[x];
     struct moe_err e;
 
     (void)worker;
     if (!p->packed[x])
         return;
-    if (moe_weights_pack(p->m, &p->experts[x].gate, &q[0], &q[1], &e) != 0 ||
-        moe_weights_pack(p->m, &p->experts[x].down, &q[2], NULL, &e) != 0)
+    if (moe_weights_pack(p->m, &p->experts[x].gate, &t[0].form, &t[0].from, &t[1].from,
+        &e) != 0 ||
+        moe_weights_pack(p->m, &p->experts[x].down, &t[2].form, &t[2].from, NULL, &e) != 0)
         __atomic_store_n(&p->failed.code, MOE_ENOMEM, __ATOMIC_RELAXED);
 }
 
 /*
  * A place for expert x among the layer's records, laid out as moe-packed(5) has
  * them but without a checksum; *done is false when its encoding is another.
- * Kernels have no bias there, and one way to join gate and up.
  */
 static int
 place_expert(struct bank *p, size_t x, bool *done, struct moe_err *e)
 {
-    const struct moe_qmat *q = p->q[x];
+    const struct moe_hparams *h = &p->m->hp;
+    struct part *t = p->parts[x];
+    struct moe_packed *gate = &t[0].form, *up = &t[1].form, *down = &t[2].form;
     struct moe_expert *to = &p->experts[x];
     struct moe_packed_expert record;
-    struct moe_packed gate, up, down;
     int rc;
 
-    *done = p->m->family->act != MOE_ACT_CLAMPED && !p->m->hp.expert_bias &&
-        moe_weights_packable(&q[0], &gate) && moe_weights_packable(&q[1], &up) &&
-        moe_weights_packable(&q[2], &down) && gate.group == up.group &&
-        gate.scale_dtype == up.scale_dtype && gate.scale_dtype == down.scale_dtype;
+    *done = moe_weights_packable(&t[0].from, h->expert_inter, gate) &&
+        moe_weights_packable(&t[1].from, h->expert_inter, up) &&
+        moe_weights_packable(&t[2].from, h->hidden, down) && gate->kind == up->kind &&
+        gate->group == up->group && gate->scale_dtype == up->scale_dtype &&
+        gate->zeros == up->zeros;
     if (!*done)
         return 0;
-    if ((rc = moe_packed_expert_layout(&gate, &down, &record, e)) != 0)
+    if ((rc = moe_packed_expert_layout(gate, down, &record, e)) != 0)
         return rc;
-    to->gate = moe_weights_packed(&gate, true, NULL, p->bytes);
-    to->down = moe_weights_packed(&down, false, NULL, p->bytes + record.down_at);
+    to->gate = moe_weights_packed(gate, true, NULL, p->bytes);
+    to->down = moe_weights_packed(down, false, NULL, p->bytes + record.down_at);
     p->bytes += record.bytes;
     return 0;
 }
@@ -132,9 +139,6 @@ take_record(struct bank *p, size_t x, bool *done, struct moe_err *e)
         return moe_err_set(e, MOE_EFORMAT, "%s: %s: not a record of an expert of %zu x %zu",
             moe_source_path(p->m->source), moe_source_at(p->m->source, r->tensor)->name,
             h->expert_inter, h->hidden);
-    if (p->m->family->act == MOE_ACT_CLAMPED || h->expert_bias)
-        return moe_err_set(e, MOE_EUNSUP, "%s: %s: experts of %s do not run packed",
-            moe_source_path(p->m->source), name, p->m->family->name);
     if ((rc = moe_weights_record(p->m, r, &mem, &p->host[x], e)) != 0 ||
         (rc = moe_packed_expert_layout(&r->scheme->matrix, &r->scheme->down, &at, e)) != 0)
         return rc;
@@ -177,7 +181,7 @@ load_single(struct bank *p, size_t x, struct moe_err *e)
 {
     const struct moe_hparams *h = &p->m->hp;
     struct moe_expert *to = &p->experts[x];
-    struct moe_qmat *q = p->q[x];
+    struct part *t = p->parts[x];
     const struct {
         enum moe_weight w;
         size_t rows, cols;
@@ -192,20 +196,15 @@ load_single(struct bank *p, size_t x, struct moe_err *e)
     for (int i = 0; i < 3; i++) {
         struct moe_weights_at at = { p->m, list[i].w, p->layer, x };
 
-        if ((rc = moe_weights_qmat(at, -1, list[i].rows, list[i].cols, &q[i], e)) != 0)
+        if ((rc = moe_weights_qmat(at, -1, list[i].rows, list[i].cols, &t[i].q, e)) != 0)
             return rc;
+        t[i].from = (struct moe_repack){ &t[i].q, 0, 1 };
     }
     if ((rc = place_expert(p, x, &p->packed[x], e)) != 0 || p->packed[x])
         return rc;
-    for (int i = 0; i < 3; i++) {
-        struct moe_weights_at at = { p->m, list[i].w, p->layer, x };
-
-        if ((rc = moe_weights_stored(p->m, &q[i], list[i].out, e)) != 0)
+    for (int i = 0; i < 3; i++)
+        if ((rc = moe_weights_stored(p->m, &t[i].q, list[i].out, e)) != 0)
             return rc;
-        if (h->expert_bias && (rc = moe_weights_vector(at, ".bias", list[i].rows,
-            &list[i].out->bias, e)) != 0)
-            return rc;
-    }
     return 0;
 }
 
@@ -329,64 +328,111 @@ stack_bias(struct bank *p, enum moe_weight w, size_t x, size_t width, size_t fir
 
 /* Gate and up of expert x: halves of the stack, or rows that alternate. */
 static int
-load_gate_up(struct bank *p, size_t x, struct moe_err *e)
+store_gate_up(struct bank *p, size_t x, const struct moe_naming *n, struct moe_err *e)
 {
     const struct moe_hparams *h = &p->m->hp;
-    struct moe_weights_at at = { p->m, MOE_W_EXPERTS_GATE_UP, p->layer, x };
+    const struct part *t = p->parts[x];
     struct moe_expert *to = &p->experts[x];
-    struct moe_naming n = layout_of(p, at.w);
-    size_t inter = h->expert_inter, up, step;
-    struct moe_qmat q, half;
-    bool plain, coded = moe_weights_present(&at, "_blocks");
+    size_t inter = h->expert_inter;
+    struct moe_qmat half;
     int rc;
 
-    n.transposed = n.transposed && !coded;
-    if ((rc = moe_weights_qmat(at, (int64_t)x, n.transposed ? h->hidden : 2 * inter,
-        n.transposed ? 2 * inter : h->hidden, &q, e)) != 0)
-        return rc;
-    plain = q.enc == MOE_ENC_PLAIN && !n.transposed && !n.interleaved;
-    up = n.interleaved ? 1 : inter;
-    step = n.interleaved ? 2 : 1;
-    if (plain) {
-        if ((rc = moe_weights_stored(p->m, &q, &to->gate, e)) != 0)
+    if (t[0].q.enc == MOE_ENC_PLAIN && !n->transposed && !n->interleaved) {
+        if ((rc = moe_weights_stored(p->m, &t[0].q, &to->gate, e)) != 0)
             return rc;
         to->gate.rows = inter;
         to->up = to->gate;
         to->up.data.at = moe_matrix_bytes(&to->gate);
-    } else if ((rc = pick(p, &q, n.transposed, 0, step, inter, h->hidden, &half, e)) != 0 ||
-        (rc = moe_weights_stored(p->m, &half, &to->gate, e)) != 0 ||
-        (rc = pick(p, &q, n.transposed, up, step, inter, h->hidden, &half, e)) != 0 ||
-        (rc = moe_weights_stored(p->m, &half, &to->up, e)) != 0) {
-        return rc;
-    }
-    if (!h->expert_bias)
         return 0;
-    if ((rc = stack_bias(p, at.w, x, 2 * inter, 0, step, &to->gate, e)) != 0)
+    }
+    if ((rc = pick(p, &t[0].q, n->transposed, t[0].from.first, t[0].from.step, inter, h->hidden,
+        &half, e)) != 0 || (rc = moe_weights_stored(p->m, &half, &to->gate, e)) != 0 ||
+        (rc = pick(p, &t[0].q, n->transposed, t[1].from.first, t[1].from.step, inter, h->hidden,
+        &half, e)) != 0)
         return rc;
-    return stack_bias(p, at.w, x, 2 * inter, up, step, &to->up, e);
+    return moe_weights_stored(p->m, &half, &to->up, e);
 }
 
 static int
-load_down(struct bank *p, size_t x, struct moe_err *e)
+store_down(struct bank *p, size_t x, bool transposed, struct moe_err *e)
 {
     const struct moe_hparams *h = &p->m->hp;
-    struct moe_weights_at at = { p->m, MOE_W_EXPERTS_DOWN, p->layer, x };
-    struct moe_expert *to = &p->experts[x];
-    struct moe_naming n = layout_of(p, at.w);
-    struct moe_qmat q, whole;
+    struct moe_qmat whole = p->parts[x][2].q;
     int rc;
 
-    n.transposed = n.transposed && !moe_weights_present(&at, "_blocks");
-    if ((rc = moe_weights_qmat(at, (int64_t)x, n.transposed ? h->expert_inter : h->hidden,
-        n.transposed ? h->hidden : h->expert_inter, &q, e)) != 0)
+    if (transposed && (rc = pick(p, &p->parts[x][2].q, true, 0, 1, h->hidden, h->expert_inter,
+        &whole, e)) != 0)
         return rc;
-    whole = q;
-    if (n.transposed && (rc = pick(p, &q, true, 0, 1, h->hidden, h->expert_inter, &whole,
-        e)) != 0)
+    return moe_weights_stored(p->m, &whole, &p->experts[x].down, e);
+}
+
+static int
+load_stacked(struct bank *p, size_t x, struct moe_err *e)
+{
+    const struct moe_hparams *h = &p->m->hp;
+    struct moe_weights_at in = { p->m, MOE_W_EXPERTS_GATE_UP, p->layer, x };
+    struct moe_weights_at out = { p->m, MOE_W_EXPERTS_DOWN, p->layer, x };
+    struct moe_naming n = layout_of(p, in.w), d = layout_of(p, out.w);
+    size_t inter = h->expert_inter, step = n.interleaved ? 2 : 1;
+    struct part *t = p->parts[x];
+    int rc;
+
+    n.transposed = n.transposed && !moe_weights_present(&in, "_blocks");
+    d.transposed = d.transposed && !moe_weights_present(&out, "_blocks");
+    if ((rc = moe_weights_qmat(in, (int64_t)x, n.transposed ? h->hidden : 2 * inter,
+        n.transposed ? 2 * inter : h->hidden, &t[0].q, e)) != 0 ||
+        (rc = moe_weights_qmat(out, (int64_t)x, d.transposed ? inter : h->hidden,
+        d.transposed ? h->hidden : inter, &t[2].q, e)) != 0)
         return rc;
-    if ((rc = moe_weights_stored(p->m, &whole, &to->down, e)) != 0 || !h->expert_bias)
+    t[0].from = (struct moe_repack){ &t[0].q, 0, step };
+    t[1].from = (struct moe_repack){ &t[0].q, n.interleaved ? 1 : inter, step };
+    t[2].from = (struct moe_repack){ &t[2].q, 0, 1 };
+    if (!n.transposed && !d.transposed &&
+        ((rc = place_expert(p, x, &p->packed[x], e)) != 0 || p->packed[x]))
         return rc;
-    return stack_bias(p, at.w, x, h->hidden, 0, 1, &to->down, e);
+    rc = store_gate_up(p, x, &n, e);
+    return rc != 0 ? rc : store_down(p, x, d.transposed, e);
+}
+
+/* ---- Biases ------------------------------------------------------------------------- */
+
+static int
+load_biases(struct bank *p, size_t x, struct moe_err *e)
+{
+    const struct moe_hparams *h = &p->m->hp;
+    size_t inter = h->expert_inter;
+    struct moe_expert *to = &p->experts[x];
+    struct moe_matrix up = { .rows = inter };
+    struct moe_weights_at at = { p->m, MOE_W_EXPERT_GATE, p->layer, x };
+    int rc;
+
+    if (!h->expert_bias)
+        return 0;
+    if (p->stacked) {
+        bool turns = layout_of(p, MOE_W_EXPERTS_GATE_UP).interleaved;
+        size_t step = turns ? 2 : 1;
+
+        if ((rc = stack_bias(p, MOE_W_EXPERTS_GATE_UP, x, 2 * inter, 0, step, &to->gate,
+            e)) != 0 ||
+            (rc = stack_bias(p, MOE_W_EXPERTS_GATE_UP, x, 2 * inter, turns ? 1 : inter, step, &up,
+            e)) != 0 ||
+            (rc = stack_bias(p, MOE_W_EXPERTS_DOWN, x, h->hidden, 0, 1, &to->down, e)) != 0)
+            return rc;
+    } else {
+        if ((rc = moe_weights_vector(at, ".bias", inter, &to->gate.bias, e)) != 0)
+            return rc;
+        at.w = MOE_W_EXPERT_UP;
+        if ((rc = moe_weights_vector(at, ".bias", inter, &up.bias, e)) != 0)
+            return rc;
+        at.w = MOE_W_EXPERT_DOWN;
+        if ((rc = moe_weights_vector(at, ".bias", h->hidden, &to->down.bias, e)) != 0)
+            return rc;
+    }
+    if (to->gate.paired)
+        to->gate.up_bias = up.bias;
+    else
+        to->up.bias = up.bias;
+    return 0;
 }
 
 /* Whether the layer's experts are stacks; they may be the only form the family has. */
@@ -401,35 +447,38 @@ is_stacked(const struct bank *p)
         moe_weights_present(&at, ".weight") || moe_weights_present(&at, "_blocks");
 }
 
+static int
+load_expert(struct bank *p, size_t x, struct moe_err *e)
+{
+    bool done = false;
+    int rc = take_record(p, x, &done, e);
+
+    if (rc == 0 && !done)
+        rc = p->stacked ? load_stacked(p, x, e) : load_single(p, x, e);
+    return rc != 0 ? rc : load_biases(p, x, e);
+}
+
 int
 moe_bank_load(struct moe_model *m, size_t l, struct moe_pool *pool, struct moe_expert *out,
     struct moe_err *e)
 {
     struct bank p = { .m = m, .layer = l, .experts = out };
-    bool stacked = is_stacked(&p);
     int rc = 0;
 
-    p.q = calloc(m->hp.experts, sizeof(*p.q));
+    p.stacked = is_stacked(&p);
+    p.parts = calloc(m->hp.experts, sizeof(*p.parts));
     p.packed = calloc(m->hp.experts, sizeof(*p.packed));
     p.record = calloc(m->hp.experts, sizeof(*p.record));
     p.host = calloc(m->hp.experts, sizeof(*p.host));
-    if (p.q == NULL || p.packed == NULL || p.record == NULL || p.host == NULL)
+    if (p.parts == NULL || p.packed == NULL || p.record == NULL || p.host == NULL)
         rc = moe_err_set(e, MOE_ENOMEM, "experts: out of memory");
-    for (size_t x = 0; x < m->hp.experts && rc == 0; x++) {
-        bool done = false;
-
-        if ((rc = take_record(&p, x, &done, e)) != 0 || done)
-            continue;
-        if (!stacked)
-            rc = load_single(&p, x, e);
-        else if ((rc = load_gate_up(&p, x, e)) == 0)
-            rc = load_down(&p, x, e);
-    }
+    for (size_t x = 0; x < m->hp.experts && rc == 0; x++)
+        rc = load_expert(&p, x, e);
     if (rc == 0)
         rc = pack_all(&p, pool, e);
     if (rc == 0)
         rc = check_all(&p, pool, e);
-    free(p.q);
+    free(p.parts);
     free(p.packed);
     free(p.record);
     free(p.host);

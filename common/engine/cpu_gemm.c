@@ -73,9 +73,9 @@ source_of(struct gemm *g, const struct moe_product *p)
     struct source *s = g->n_sources == 0 ? NULL : &g->sources[g->n_sources - 1];
 
     if (s == NULL || s->x.at.mem != p->x.at.mem || s->x.at.at != p->x.at.at
-        || s->cols != p->w->cols || s->group != p->w->group) {
+        || s->cols != p->w->cols || s->group != p->w->blocks.group) {
         s = &g->sources[g->n_sources++];
-        *s = (struct source){ .x = p->x, .cols = p->w->cols, .group = p->w->group };
+        *s = (struct source){ .x = p->x, .cols = p->w->cols, .group = p->w->blocks.group };
     }
     s->n = n > s->n ? n : s->n;
     return s;
@@ -205,7 +205,7 @@ acts_from(const struct ready *r, size_t j)
     struct moe_acts a = r->acts;
 
     if (a.q != NULL) {
-        size_t cols = r->p->w->cols, groups = cols / r->p->w->group;
+        size_t cols = r->p->w->cols, groups = cols / r->p->w->blocks.group;
 
         a.q += j * cols;
         a.scale += j * groups;
@@ -251,6 +251,26 @@ join_clamped(const struct gemm *g, const struct moe_product *p, float *out, floa
         out[r] /= p->alpha;
 }
 
+/* The same of packed blocks, 16 gate rows beside their 16 up rows. */
+static void
+join_paired(const struct gemm *g, const struct moe_product *p, size_t first, float *out,
+    float *both, size_t rows)
+{
+    const struct moe_matrix up = { .bias = p->w->up_bias };
+    size_t blocks = (rows + STRIP - 1) / STRIP;
+
+    for (size_t b = 0; b < blocks; b++) {
+        size_t at = b * STRIP, n = rows - at < STRIP ? rows - at : STRIP;
+
+        add_bias(p->w, first + at, n, both + 2 * at);
+        add_bias(&up, first + at, n, both + 2 * at + STRIP);
+        if (p->act == MOE_ACT_CLAMPED)
+            join_clamped(g, p, out + at, both + 2 * at, both + 2 * at + STRIP, n);
+    }
+    if (p->act != MOE_ACT_CLAMPED)
+        g->c->k->silu_mul_16(out, both, blocks);
+}
+
 /* Gate and up joined for n rows of activations. */
 static void
 multiply_gated(const struct gemm *g, const struct moe_product *p, const struct gated *t,
@@ -265,7 +285,7 @@ multiply_gated(const struct gemm *g, const struct moe_product *p, const struct g
         float *row = t->both + j * width;
 
         if (p->w->paired) {
-            g->c->k->silu_mul_16(out + j * p->out.ld, row, (rows + STRIP - 1) / STRIP);
+            join_paired(g, p, t->first, out + j * p->out.ld, row, rows);
             continue;
         }
         add_bias(p->w, t->first, rows, row);

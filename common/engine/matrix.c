@@ -36,32 +36,32 @@ multiply_f16(const struct moe_strip *s, const struct moe_acts *a, size_t n, floa
 }
 
 static void
-multiply_i4(const struct moe_strip *s, const struct moe_acts *a, size_t n, float *out,
+multiply_packed(const struct moe_strip *s, const struct moe_acts *a, size_t n, float *out,
     size_t ldo)
 {
     const struct moe_matrix *m = s->m;
     size_t blocks = (m->paired ? 2 : 1) * ((s->rows + MOE_PACKED_ROWS - 1) / MOE_PACKED_ROWS);
 
     if (a->q != NULL)
-        moe_kernels()->gemm_i4q(out, ldo, s->data, blocks, m->cols, m->group, m->f16, a->q,
-            a->scale, a->sum, n);
+        moe_kernels()->gemm_packedq(out, ldo, s->data, blocks, &m->blocks, a->q, a->scale, a->sum,
+            n);
     else
-        moe_kernels()->gemm_i4(out, ldo, s->data, blocks, m->cols, m->group, m->f16, a->x,
-            a->ldx, n);
+        moe_kernels()->gemm_packed(out, ldo, s->data, blocks, &m->blocks, a->x, a->ldx, n);
 }
 
 static const struct format formats[] = {
     [MOE_MATRIX_F32] = { 4, multiply_f32 },
     [MOE_MATRIX_BF16] = { 2, multiply_bf16 },
     [MOE_MATRIX_F16] = { 2, multiply_f16 },
-    [MOE_MATRIX_I4] = { 0, multiply_i4 },
+    [MOE_MATRIX_PACKED] = { 0, multiply_packed },
     [MOE_MATRIX_CODED] = { 0, multiply_f32 },
 };
 
 bool
 moe_matrix_int8(const struct moe_matrix *m, enum moe_arith arith)
 {
-    return arith == MOE_ARITH_FAST && m->format == MOE_MATRIX_I4;
+    return arith == MOE_ARITH_FAST && m->format == MOE_MATRIX_PACKED &&
+        m->blocks.codes != MOE_CODES_E4M3;
 }
 
 struct moe_strip
@@ -75,7 +75,7 @@ moe_matrix_strip(const struct moe_matrix *m, const void *data, size_t first, siz
         moe_qmat_rows(m->coded, first, rows, scratch);
         return s;
     }
-    if (m->format == MOE_MATRIX_I4)
+    if (m->format == MOE_MATRIX_PACKED)
         at = (m->paired ? 2 : 1) * (first / MOE_PACKED_ROWS) * m->block_bytes;
     return (struct moe_strip){ m, (const unsigned char *)data + at, rows };
 }
@@ -112,7 +112,7 @@ moe_matrix_row(const struct moe_matrix *m, const void *data, size_t r, float *ou
     case MOE_MATRIX_CODED:
         moe_qmat_rows(m->coded, r, 1, out);
         break;
-    case MOE_MATRIX_I4:
+    case MOE_MATRIX_PACKED:
         break;
     }
 }
@@ -140,7 +140,7 @@ moe_matrix_bytes(const struct moe_matrix *m)
 {
     size_t blocks = (m->rows + MOE_PACKED_ROWS - 1) / MOE_PACKED_ROWS;
 
-    if (m->format == MOE_MATRIX_I4)
+    if (m->format == MOE_MATRIX_PACKED)
         return (m->paired ? 2 : 1) * blocks * m->block_bytes;
     return m->rows * m->cols * formats[m->format].element;
 }

@@ -16,17 +16,18 @@
 
 #include "common/formats/dtype.h"
 #include "common/formats/qmat.h"
+#include "kernels/kernels.h"
 
 /*
  * float: activations stay F32, the reference. fast: activations become int8,
- * one scale a group, where the format has integer codes (INT4); products of
- * other formats are the same in both.
+ * one scale a group, where the format has packed codes of whole numbers;
+ * products of other formats are the same in both.
  */
 enum moe_arith { MOE_ARITH_F32, MOE_ARITH_FAST };
 
 enum moe_matrix_format {
     MOE_MATRIX_F32, MOE_MATRIX_BF16, MOE_MATRIX_F16,    /* rows as in the file */
-    MOE_MATRIX_I4,      /* packed 16-row blocks (moe-packed(5)) */
+    MOE_MATRIX_PACKED,  /* 16-row blocks (moe-packed(5)) */
     MOE_MATRIX_CODED    /* any other encoding: rows are decoded as they are used */
 };
 
@@ -39,13 +40,13 @@ struct moe_view {           /* a place in it */
 
 struct moe_matrix {
     enum moe_matrix_format format;
-    bool paired;            /* I4: blocks of gate and up alternate; rows counts one of them */
-    bool f16;               /* I4: scales are F16, not BF16 */
+    bool paired;            /* PACKED: blocks of gate and up alternate; rows counts one of them */
     size_t rows, cols;
-    size_t group;           /* I4: columns that share a scale */
-    size_t block_bytes;     /* I4: of 16 rows */
+    struct moe_blocks blocks;       /* PACKED: what they hold */
+    size_t block_bytes;     /* PACKED: of 16 rows */
     struct moe_view data;   /* unused by CODED */
     struct moe_view bias;   /* [rows] F32, added to the product; or nothing */
+    struct moe_view up_bias;        /* paired: that of up */
     const struct moe_qmat *coded;   /* CODED: parts in host memory, checked; borrowed */
 };
 
@@ -80,7 +81,7 @@ struct moe_strip moe_matrix_strip(const struct moe_matrix *m, const void *data, 
 size_t moe_matrix_scratch(const struct moe_matrix *m, size_t rows);
 
 /*
- * out[j * ldo + r] for row r of the strip and j < n, without the bias. I4 writes
+ * out[j * ldo + r] for row r of the strip and j < n, without the bias. PACKED writes
  * whole blocks of 16 rows. A paired matrix gives 16 gate rows, then their 16 up
  * rows, and so on: out is then twice as wide.
  */

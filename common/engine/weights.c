@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns the way of weights from a source to a device. Plain types and records of
- * a packed model stay where they are mapped; INT4 with one scale a group is
- * packed for the kernels; any other encoding stays mapped and is decoded row by
- * row as it is used.
+ * a packed model stay where they are mapped; encodings that the packed layout has
+ * are packed for the kernels; any other stays mapped and is decoded row by row as
+ * it is used.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,21 +240,20 @@ moe_weights_qmat(struct moe_weights_at at, int64_t expert, size_t rows, size_t c
 bool
 moe_weights_runs(const struct moe_packed *p)
 {
-    return p->kind == MOE_PACKED_I4 && !p->zeros && !p->bias;
+    return p->kind != MOE_PACKED_BF16 && !p->bias;
 }
 
 bool
-moe_weights_packable(const struct moe_qmat *q, struct moe_packed *p)
+moe_weights_packable(const struct moe_repack *from, size_t rows, struct moe_packed *p)
 {
-    return moe_packed_of(q, p) && moe_weights_runs(p);
+    return moe_repack_of(from, rows, p) && moe_weights_runs(p);
 }
 
 struct moe_matrix
 moe_weights_packed(const struct moe_packed *p, bool paired, struct moe_mem *mem, size_t at)
 {
-    struct moe_matrix w = { .format = MOE_MATRIX_I4, .paired = paired,
-        .f16 = p->scale_dtype == MOE_F16, .rows = p->rows, .cols = p->cols, .group = p->group,
-        .data = { mem, at } };
+    struct moe_matrix w = { .format = MOE_MATRIX_PACKED, .paired = paired, .rows = p->rows,
+        .cols = p->cols, .blocks = moe_packed_form(p), .data = { mem, at } };
     uint64_t bytes = 0;
 
     moe_packed_block_bytes(p, &bytes);
@@ -263,27 +262,40 @@ moe_weights_packed(const struct moe_packed *p, bool paired, struct moe_mem *mem,
 }
 
 int
-moe_weights_pack(struct moe_model *m, const struct moe_matrix *w, const struct moe_qmat *q,
-    const struct moe_qmat *beside, struct moe_err *e)
+moe_weights_pack(struct moe_model *m, const struct moe_matrix *w, const struct moe_packed *p,
+    const struct moe_repack *from, const struct moe_repack *beside, struct moe_err *e)
 {
     size_t bytes = moe_matrix_bytes(w);
     unsigned char *to = aligned_alloc(64, bytes), *at = to;
-    struct moe_packed p;
 
     if (to == NULL)
         return moe_err_set(e, MOE_ENOMEM, "weights: out of memory");
-    moe_packed_of(q, &p);
-    for (uint64_t b = 0; b < moe_packed_blocks(&p); b++) {
-        moe_packed_from_ct(&p, b, q, at);
+    for (uint64_t b = 0; b < moe_packed_blocks(p); b++) {
+        moe_repack_block(p, b, from, at);
         at += w->block_bytes;
         if (beside == NULL)
             continue;
-        moe_packed_from_ct(&p, b, beside, at);
+        moe_repack_block(p, b, beside, at);
         at += w->block_bytes;
     }
     m->backend->ops->write(m->backend, w->data, to, bytes);
     free(to);
     return 0;
+}
+
+/* Some rows of their own memory on the device, packed. */
+static int
+pack_rows(struct moe_model *m, const struct moe_packed *p, const struct moe_repack *from,
+    struct moe_matrix *out, struct moe_err *e)
+{
+    struct moe_mem *mem;
+    int rc;
+
+    *out = moe_weights_packed(p, false, NULL, 0);
+    if ((rc = moe_weights_alloc(m, moe_matrix_bytes(out), &mem, e)) != 0)
+        return rc;
+    out->data.mem = mem;
+    return moe_weights_pack(m, out, p, from, NULL, e);
 }
 
 int
@@ -345,8 +357,8 @@ moe_weights_matrix(struct moe_weights_at at, size_t rows, size_t cols, bool bias
     const struct moe_record *r = moe_records_find(at.m->records, name_of(&at, "", name));
     struct moe_view v = { NULL, 0 };
     struct moe_packed p;
-    struct moe_mem *mem;
     struct moe_qmat q;
+    const struct moe_repack from = { &q, 0, 1 };
     int rc;
 
     if (bias && (rc = moe_weights_vector(at, ".bias", rows, &v, e)) != 0)
@@ -358,15 +370,10 @@ moe_weights_matrix(struct moe_weights_at at, size_t rows, size_t cols, bool bias
     }
     if ((rc = moe_weights_qmat(at, -1, rows, cols, &q, e)) != 0)
         return rc;
-    if (at.w != MOE_W_EMBED && moe_weights_packable(&q, &p)) {
-        *out = moe_weights_packed(&p, false, NULL, 0);
-        if ((rc = moe_weights_alloc(at.m, moe_matrix_bytes(out), &mem, e)) != 0)
-            return rc;
-        out->data.mem = mem;
-        rc = moe_weights_pack(at.m, out, &q, NULL, e);
-    } else {
+    if (at.w != MOE_W_EMBED && moe_weights_packable(&from, rows, &p))
+        rc = pack_rows(at.m, &p, &from, out, e);
+    else
         rc = moe_weights_stored(at.m, &q, out, e);
-    }
     out->bias = v;
     return rc;
 }
@@ -376,11 +383,18 @@ moe_weights_halves(struct moe_weights_at at, size_t rows, size_t cols,
     struct moe_matrix *first, struct moe_matrix *second, struct moe_err *e)
 {
     struct moe_qmat q;
+    const struct moe_repack from[2] = { { &q, 0, 1 }, { &q, rows, 1 } };
+    struct moe_packed p[2];
     char name[MOE_FAMILY_MAX_NAME];
     int rc;
 
     if ((rc = moe_weights_qmat(at, -1, 2 * rows, cols, &q, e)) != 0)
         return rc;
+    if (moe_weights_packable(&from[0], rows, &p[0]) &&
+        moe_weights_packable(&from[1], rows, &p[1])) {
+        rc = pack_rows(at.m, &p[0], &from[0], first, e);
+        return rc != 0 ? rc : pack_rows(at.m, &p[1], &from[1], second, e);
+    }
     if (q.enc != MOE_ENC_PLAIN)
         return moe_err_set(e, MOE_EUNSUP, "%s: %s: halves of encoding %s do not run here",
             moe_source_path(at.m->source), name_of(&at, "", name), moe_qmat_enc_name(q.enc));

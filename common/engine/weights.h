@@ -10,6 +10,7 @@
 #include "common/engine/model.h"
 #include "common/engine/records.h"
 #include "common/formats/packed.h"
+#include "common/formats/repack.h"
 
 /* Where a weight belongs: its layer and expert, 0 when it has none. */
 struct moe_weights_at {
@@ -30,7 +31,7 @@ int moe_weights_matrix(struct moe_weights_at at, size_t rows, size_t cols, bool 
 int moe_weights_numbers(struct moe_weights_at at, const char *suffix, size_t n, float **out,
     struct moe_err *e);
 
-/* A matrix [2 * rows][cols] as its two halves. */
+/* A matrix [2 * rows][cols] as its two halves; packed ones apart. */
 int moe_weights_halves(struct moe_weights_at at, size_t rows, size_t cols,
     struct moe_matrix *first, struct moe_matrix *second, struct moe_err *e);
 
@@ -65,8 +66,8 @@ int moe_weights_stored(struct moe_model *m, const struct moe_qmat *q, struct moe
 /* Whether kernels multiply a matrix of that form. */
 bool moe_weights_runs(const struct moe_packed *p);
 
-/* Whether kernels multiply q in the packed layout; *p is then its form there. */
-bool moe_weights_packable(const struct moe_qmat *q, struct moe_packed *p);
+/* Whether kernels multiply `rows` rows in the packed layout; *p is then their form there. */
+bool moe_weights_packable(const struct moe_repack *from, size_t rows, struct moe_packed *p);
 
 /* The matrix of such a form, at a place. */
 struct moe_matrix moe_weights_packed(const struct moe_packed *p, bool paired,
@@ -79,9 +80,9 @@ struct moe_matrix moe_weights_packed(const struct moe_packed *p, bool paired,
 int moe_weights_record(struct moe_model *m, const struct moe_record *r, struct moe_mem **mem,
     const void **host, struct moe_err *e);
 
-/* Lay out one matrix, or two whose blocks alternate, and put it on the device. */
-int moe_weights_pack(struct moe_model *m, const struct moe_matrix *w, const struct moe_qmat *q,
-    const struct moe_qmat *beside, struct moe_err *e);
+/* Lay out one matrix, or two whose blocks alternate, and put it on the device at w. */
+int moe_weights_pack(struct moe_model *m, const struct moe_matrix *w, const struct moe_packed *p,
+    const struct moe_repack *from, const struct moe_repack *beside, struct moe_err *e);
 
 /* Give back everything. */
 void moe_weights_fini(struct moe_model *m);

@@ -18,7 +18,15 @@
 static uint64_t
 unit_cols(enum moe_packed_kind kind)
 {
-    return kind == MOE_PACKED_I4 ? 8 : kind == MOE_PACKED_I8 ? 4 : 2;
+    switch (kind) {
+    case MOE_PACKED_I4:
+    case MOE_PACKED_E2M1:
+        return 8;
+    case MOE_PACKED_BF16:
+        return 2;
+    default:
+        return 4;
+    }
 }
 
 /* The code that q = 0 is stored as. */
@@ -35,11 +43,17 @@ bias_bytes(const struct moe_packed *m)
     return m->bias ? ROWS * sizeof(float) : 0;
 }
 
+static uint64_t
+scale_size(const struct moe_packed *m)
+{
+    return m->scale_dtype == MOE_F32 ? 4 : 2;
+}
+
 /* Bytes of the scales and zero points of n groups, padded. */
 static uint64_t
 scale_bytes(const struct moe_packed *m, uint64_t n)
 {
-    return (n * ROWS * (m->zeros ? 3 : 2) + UNIT - 1) / UNIT * UNIT;
+    return (n * ROWS * (scale_size(m) + m->zeros) + UNIT - 1) / UNIT * UNIT;
 }
 
 static uint64_t
@@ -104,7 +118,7 @@ put_scales(const struct moe_packed *m, uint64_t b, const unsigned char *scales, 
 
     memset(to, 0, scale_bytes(m, groups));
     if (m->zeros)
-        memset(to + groups * ROWS * 2, (int)offset_of(m->kind), groups * ROWS);
+        memset(to + groups * ROWS * scale_size(m), (int)offset_of(m->kind), groups * ROWS);
     for (unsigned r = 0; r < rows; r++) {
         const unsigned char *from = scales + 2 * ((b * ROWS + r) * per_row + k / m->group);
 
@@ -135,7 +149,7 @@ put_zero_words(const struct moe_packed *m, uint64_t b, const unsigned char *from
     uint64_t groups = step_cols(m, k) / m->group, per_row = m->cols / m->group;
     unsigned bits = m->kind == MOE_PACKED_I4 ? 4 : 8, rows = true_rows(m, b);
 
-    to += groups * ROWS * 2;
+    to += groups * ROWS * scale_size(m);
     from += 4 * (b * ROWS * bits / 32 * per_row + k / m->group);
     for (uint64_t g = 0; g < groups; g++, to += ROWS, from += 4)
         for (unsigned r = 0; r < rows; r++)
@@ -154,7 +168,8 @@ moe_packed_zeros(const struct moe_packed *m, uint64_t b, const int8_t *zeros, vo
 
         for (unsigned r = 0; r < true_rows(m, b); r++)
             for (uint64_t g = 0; g < groups; g++)
-                p[groups * ROWS * 2 + g * ROWS + r] = (unsigned char)((int)offset_of(m->kind) +
+                p[groups * ROWS * scale_size(m) + g * ROWS + r] =
+                    (unsigned char)((int)offset_of(m->kind) +
                     zeros[(b * ROWS + r) * per_row + k / m->group + g]);
     }
 }
@@ -171,7 +186,7 @@ moe_packed_unzeros(const struct moe_packed *m, uint64_t b, const void *from, int
         for (unsigned r = 0; r < true_rows(m, b); r++)
             for (uint64_t g = 0; g < groups; g++)
                 zeros[(b * ROWS + r) * per_row + k / m->group + g] = (int8_t)(
-                    p[groups * ROWS * 2 + g * ROWS + r] - (int)offset_of(m->kind));
+                    p[groups * ROWS * scale_size(m) + g * ROWS + r] - (int)offset_of(m->kind));
     }
 }
 
@@ -196,12 +211,65 @@ moe_packed_unbias(const struct moe_packed *m, uint64_t b, const void *from, floa
     }
 }
 
-/* The head of a block, bias 0; returns what follows. */
-static unsigned char *
-begin_block(const struct moe_packed *m, void *to)
+void *
+moe_packed_begin(const struct moe_packed *m, void *to)
 {
     memset(to, 0, bias_bytes(m));
     return (unsigned char *)to + bias_bytes(m);
+}
+
+/* ---- Steps ---------------------------------------------------------------------- */
+
+struct moe_blocks
+moe_packed_form(const struct moe_packed *m)
+{
+    return (struct moe_blocks){
+        .codes = m->kind == MOE_PACKED_I4 ? MOE_CODES_I4 : m->kind == MOE_PACKED_I8 ?
+            MOE_CODES_I8 : m->kind == MOE_PACKED_E2M1 ? MOE_CODES_E2M1 : MOE_CODES_E4M3,
+        .scale = m->scale_dtype == MOE_F32 ? MOE_SCALE_F32 : m->scale_dtype == MOE_F16 ?
+            MOE_SCALE_F16 : MOE_SCALE_BF16,
+        .zeros = m->zeros, .head = bias_bytes(m), .cols = m->cols, .group = m->group };
+}
+
+/* One unit of the codes from column i of the step on. */
+static void
+put_unit(enum moe_packed_kind kind, const struct moe_packed_step *s, uint64_t i,
+    unsigned char *to)
+{
+    for (unsigned r = 0; r < ROWS; r++) {
+        const uint8_t *c = &s->code[r][i];
+
+        for (unsigned j = 0; j < 4; j++) {
+            if (kind == MOE_PACKED_E4M3)
+                to[j * ROWS + r] = c[j];
+            else if (unit_cols(kind) == 8)
+                to[4 * r + j] = (unsigned char)(c[j] | c[j + 4] << 4);
+            else
+                to[4 * r + j] = c[j];
+        }
+    }
+}
+
+void *
+moe_packed_put(const struct moe_packed *m, uint64_t k, const struct moe_packed_step *s, void *to)
+{
+    uint64_t cols = step_cols(m, k), groups = cols / m->group, size = scale_size(m);
+    unsigned char *p = to;
+
+    memset(p, 0, scale_bytes(m, groups));
+    for (uint64_t g = 0; g < groups; g++)
+        for (unsigned r = 0; r < ROWS; r++) {
+            unsigned char raw[4];
+
+            put_word(raw, s->scale[r][g]);
+            memcpy(p + size * (g * ROWS + r), raw, size);
+            if (m->zeros)
+                p[groups * ROWS * size + g * ROWS + r] = s->zero[r][g];
+        }
+    p += scale_bytes(m, groups);
+    for (uint64_t i = 0; i < cols; i += unit_cols(m->kind), p += UNIT)
+        put_unit(m->kind, s, i, p);
+    return p;
 }
 
 /* ---- Blocks --------------------------------------------------------------------- */
@@ -249,7 +317,7 @@ moe_packed_block(const struct moe_packed *m, uint64_t b, const int8_t *codes,
     static const int8_t zeros[8];
     uint64_t each = unit_cols(m->kind);
     unsigned rows = true_rows(m, b);
-    unsigned char *p = begin_block(m, to);
+    unsigned char *p = moe_packed_begin(m, to);
 
     for (uint64_t k = 0; k < m->cols; k += MOE_PACKED_COLS) {
         uint64_t end = k + step_cols(m, k);
@@ -266,7 +334,7 @@ void
 moe_packed_block_bf16(const struct moe_packed *m, uint64_t b, const uint16_t *w, void *to)
 {
     unsigned rows = true_rows(m, b);
-    unsigned char *p = begin_block(m, to);
+    unsigned char *p = moe_packed_begin(m, to);
 
     for (uint64_t k = 0; k < m->cols; k += 2, p += UNIT) {
         for (unsigned r = 0; r < rows; r++)
@@ -316,7 +384,8 @@ moe_packed_of(const struct moe_qmat *q, struct moe_packed *m)
 {
     uint64_t bytes;
 
-    if (q->enc != MOE_ENC_CT_PACK || (q->bits != 4 && q->bits != 8) || q->g_idx != NULL)
+    if (q->enc != MOE_ENC_CT_PACK || (q->bits != 4 && q->bits != 8) || q->g_idx != NULL ||
+        (q->scale_dtype != MOE_BF16 && q->scale_dtype != MOE_F16))
         return false;
     *m = (struct moe_packed){ .kind = q->bits == 4 ? MOE_PACKED_I4 : MOE_PACKED_I8,
         .scale_dtype = q->scale_dtype, .rows = q->rows, .cols = q->cols, .group = q->group,
@@ -327,7 +396,7 @@ moe_packed_of(const struct moe_qmat *q, struct moe_packed *m)
 void
 moe_packed_from_ct(const struct moe_packed *m, uint64_t b, const struct moe_qmat *q, void *to)
 {
-    unsigned char *p = begin_block(m, to);
+    unsigned char *p = moe_packed_begin(m, to);
 
     for (uint64_t k = 0; k < m->cols; k += MOE_PACKED_COLS) {
         uint64_t cols = step_cols(m, k);
@@ -352,7 +421,9 @@ moe_packed_block_bytes(const struct moe_packed *m, uint64_t *bytes)
     if (m->kind != MOE_PACKED_BF16) {
         if (m->group != 32 && m->group != 64 && m->group != 128)
             return false;
-        if (m->scale_dtype != MOE_BF16 && m->scale_dtype != MOE_F16)
+        if (m->scale_dtype != MOE_BF16 && m->scale_dtype != MOE_F16 && m->scale_dtype != MOE_F32)
+            return false;
+        if (m->zeros && m->kind != MOE_PACKED_I4 && m->kind != MOE_PACKED_I8)
             return false;
         if (m->cols % m->group != 0)
             return false;

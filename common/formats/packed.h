@@ -18,6 +18,7 @@
 
 #include "common/base/err.h"
 #include "common/formats/qmat.h"
+#include "kernels/kernels.h"
 
 #define MOE_PACKED_ROWS 16          /* rows of a block */
 #define MOE_PACKED_COLS 256         /* columns of a step */
@@ -29,15 +30,17 @@
 enum moe_packed_kind {
     MOE_PACKED_I4,      /* u4 = q + 8, BF16 or F16 scale a group of 32, 64 or 128 */
     MOE_PACKED_I8,      /* u8 = q + 128, BF16 or F16 scale a group */
-    MOE_PACKED_BF16     /* BF16 pairs of columns, no scales; group is 0 */
+    MOE_PACKED_BF16,    /* BF16 pairs of columns, no scales; group is 0 */
+    MOE_PACKED_E2M1,    /* E2M1, a scale a group, which is half of MXFP4's */
+    MOE_PACKED_E4M3     /* E4M3 without NaN, a scale a group */
 };
 
 struct moe_packed {             /* one matrix in the layout */
     enum moe_packed_kind kind;
-    enum moe_dtype scale_dtype; /* MOE_BF16 or MOE_F16 */
+    enum moe_dtype scale_dtype; /* MOE_BF16, MOE_F16 or MOE_F32 */
     uint64_t rows, cols;        /* true shape; rows are padded to 16 with zeros */
     uint64_t group;             /* 32, 64, 128; divides cols */
-    bool zeros;                 /* a zero point a group: w = (q - z) * scale; not BF16 */
+    bool zeros;                 /* a zero point a group: w = (q - z) * scale; I4 and I8 */
     bool bias;                  /* an F32 a row, at the head of its block */
 };
 
@@ -47,9 +50,24 @@ bool moe_packed_block_bytes(const struct moe_packed *m, uint64_t *bytes);
 /* Blocks of a matrix: rows / 16, rounded up. */
 uint64_t moe_packed_blocks(const struct moe_packed *m);
 
+/* The form as kernels take it; not of BF16. */
+struct moe_blocks moe_packed_form(const struct moe_packed *m);
+
+/* The parts of a block's step as they are stored: codes and zero points offset, bits of scales. */
+struct moe_packed_step {
+    uint8_t code[MOE_PACKED_ROWS][MOE_PACKED_COLS];
+    uint32_t scale[MOE_PACKED_ROWS][MOE_PACKED_COLS / 32];
+    uint8_t zero[MOE_PACKED_ROWS][MOE_PACKED_COLS / 32];
+};
+
+/* The head of a block, bias 0, and the step at column k; both return what follows them. */
+void *moe_packed_begin(const struct moe_packed *m, void *to);
+void *moe_packed_put(const struct moe_packed *m, uint64_t k, const struct moe_packed_step *s,
+    void *to);
+
 /*
  * Lay rows [16 b, 16 b + 16) of an INT4/INT8 grouped matrix out as block b.
- * codes [rows][cols] int8 (q), scales [rows][cols / group] 16-bit as stored.
+ * codes [rows][cols] int8 (q), scales [rows][cols / group] of 16 bits as stored.
  * to: block_bytes, 64-byte aligned. Rows past the end become zeros. The block
  * is written whole: zero points and bias are 0 until they are put into it.
  */

@@ -21,7 +21,8 @@
 #define TEXT(x) TEXT_(x)
 
 static const char *const kinds[] = {
-    [MOE_PACKED_I4] = "i4", [MOE_PACKED_I8] = "i8", [MOE_PACKED_BF16] = "bf16"
+    [MOE_PACKED_I4] = "i4", [MOE_PACKED_I8] = "i8", [MOE_PACKED_BF16] = "bf16",
+    [MOE_PACKED_E2M1] = "e2m1", [MOE_PACKED_E4M3] = "e4m3"
 };
 
 bool
@@ -62,7 +63,7 @@ write_matrix(struct moe_jsonw *w, const char *key, const struct moe_packed *m)
     key_uint(w, "rows", m->rows);
     key_uint(w, "cols", m->cols);
     if (m->kind != MOE_PACKED_BF16) {
-        key_str(w, "scale", m->scale_dtype == MOE_F16 ? "F16" : "BF16");
+        key_str(w, "scale", moe_dtype_name(m->scale_dtype));
         key_uint(w, "group", m->group);
         moe_jsonw_key(w, "zeros");
         moe_jsonw_bool(w, m->zeros);
@@ -132,9 +133,10 @@ read_scales(struct moe_json_at at, struct moe_packed *m, struct moe_err *e)
         (rc = moe_json_int(at, "group", true, 0, 1, INT64_MAX, &group, e)) != 0 ||
         (rc = moe_json_bool(at, "zeros", false, false, &m->zeros, e)) != 0)
         return rc;
-    if (strcmp(scale, "BF16") != 0 && strcmp(scale, "F16") != 0)
-        return moe_err_set(e, MOE_EFORMAT, "%s: scale: %s is not BF16 or F16", at.name, scale);
-    m->scale_dtype = scale[0] == 'B' ? MOE_BF16 : MOE_F16;
+    if (strcmp(scale, "BF16") != 0 && strcmp(scale, "F16") != 0 && strcmp(scale, "F32") != 0)
+        return moe_err_set(e, MOE_EFORMAT, "%s: scale: %s is not BF16, F16 or F32", at.name,
+            scale);
+    m->scale_dtype = scale[0] == 'B' ? MOE_BF16 : scale[1] == '1' ? MOE_F16 : MOE_F32;
     m->group = (uint64_t)group;
     return 0;
 }
@@ -163,7 +165,7 @@ read_matrix(struct moe_json_at scheme, const char *key, struct moe_packed *m, st
     while (i < sizeof(kinds) / sizeof(kinds[0]) && strcmp(kinds[i], kind) != 0)
         i++;
     if (i == sizeof(kinds) / sizeof(kinds[0]))
-        return moe_err_set(e, MOE_EFORMAT, "%s: kind: %s is not i4, i8 or bf16", where, kind);
+        return moe_err_set(e, MOE_EFORMAT, "%s: kind: %s is not a kind of the layout", where, kind);
     m->kind = (enum moe_packed_kind)i;
     m->rows = (uint64_t)rows;
     m->cols = (uint64_t)cols;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private to qmat*.c: the decoders of the encodings and what they share. A
+ * Private to qmat*.c and repack.c: the decoders of the encodings and what they share. A
  * check tests sizes and scales; rows decodes a matrix that has been checked.
  */
 #ifndef MOE_FORMATS_QMAT_DEC_H
@@ -26,6 +26,10 @@ int moe_qmat_scales(const struct moe_qmat *m, uint64_t rows, uint64_t per_row,
 /* group must divide the columns. */
 int moe_qmat_divides(const struct moe_qmat *m, const char *name, struct moe_err *e);
 
+/* Code k of a row as it is stored (offset), and the zero point of its group g, not offset. */
+unsigned moe_qmat_int_code(const struct moe_qmat *m, uint64_t row, uint64_t k);
+int moe_qmat_int_zero(const struct moe_qmat *m, uint64_t row, uint64_t g);
+
 int moe_qmat_int_check(const struct moe_qmat *m, const char *name, struct moe_err *e);
 void moe_qmat_int_rows(const struct moe_qmat *m, uint64_t row, uint64_t n, float *out);
 
@@ -34,6 +38,10 @@ void moe_qmat_fp8_rows(const struct moe_qmat *m, uint64_t row, uint64_t n, float
 
 int moe_qmat_mx_check(const struct moe_qmat *m, const char *name, struct moe_err *e);
 void moe_qmat_mx_rows(const struct moe_qmat *m, uint64_t row, uint64_t n, float *out);
+
+/* Code of output o and input i, and the zero point of group g, both as whole numbers from 0. */
+unsigned moe_qmat_gptq_code(const struct moe_qmat *m, uint64_t o, uint64_t i);
+int moe_qmat_gptq_zero(const struct moe_qmat *m, uint64_t g, uint64_t o);
 
 int moe_qmat_gptq_check(const struct moe_qmat *m, const char *name, struct moe_err *e);
 void moe_qmat_gptq_rows(const struct moe_qmat *m, uint64_t row, uint64_t n, float *out);

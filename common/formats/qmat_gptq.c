@@ -30,17 +30,28 @@ group_of(const struct moe_qmat *m, uint64_t i)
     return m->g_idx == NULL ? i / moe_qmat_group(m) : (uint64_t)index_at(m, i);
 }
 
-/* Zero point of group g and output o. */
-static int32_t
-zero_at(const struct moe_qmat *m, uint64_t g, uint64_t o)
+int
+moe_qmat_gptq_zero(const struct moe_qmat *m, uint64_t g, uint64_t o)
 {
     unsigned bits = (unsigned)m->bits, per = 32 / bits, mask = (1u << bits) - 1;
     const unsigned char *p = (const unsigned char *)m->zero + 4 * (g * (m->rows / per) + o / per);
 
     if (m->enc == MOE_ENC_AWQ)
-        return (int32_t)(word(p) >> (4 * awq_nibble[o % 8]) & 15);
+        return (int)(word(p) >> (4 * awq_nibble[o % 8]) & 15);
     /* Version 1 stores the zero point less one, and wraps. */
-    return (int32_t)(((word(p) >> (bits * (o % per))) + (m->gptq_v2 ? 0 : 1)) & mask);
+    return (int)(((word(p) >> (bits * (o % per))) + (m->gptq_v2 ? 0 : 1)) & mask);
+}
+
+unsigned
+moe_qmat_gptq_code(const struct moe_qmat *m, uint64_t o, uint64_t i)
+{
+    unsigned bits = (unsigned)m->bits, per = 32 / bits;
+    const unsigned char *p = m->data;
+
+    if (m->enc == MOE_ENC_AWQ)
+        return word(p + 4 * (o / 8) + i * (m->rows / 2)) >> (4 * awq_nibble[o % 8]) & 15;
+    return word(p + 4 * (o + i / per * m->rows)) >> (bits * (unsigned)(i % per)) &
+        ((1u << bits) - 1);
 }
 
 /* Scales and zero points change with the group: one output at a time, along its inputs. */
@@ -61,7 +72,7 @@ gptq_output(const struct moe_qmat *m, uint64_t o, float *out)
 
             if (g != last) {
                 s = moe_qmat_scale(m, g * m->rows + o);
-                z = zero_at(m, g, o);
+                z = moe_qmat_gptq_zero(m, g, o);
                 last = g;
             }
             out[i + j] = s * (float)((int32_t)(w >> (bits * j) & mask) - z);
@@ -78,7 +89,7 @@ awq_output(const struct moe_qmat *m, uint64_t o, float *out)
 
     for (uint64_t g = 0; g < m->cols / group; g++) {
         float s = moe_qmat_scale(m, g * m->rows + o);
-        int32_t z = zero_at(m, g, o);
+        int32_t z = moe_qmat_gptq_zero(m, g, o);
 
         for (uint64_t i = g * group; i < (g + 1) * group; i++)
             out[i] = s * (float)((int32_t)(word(p + i * (m->rows / 2)) >> shift & 15) - z);

@@ -36,17 +36,28 @@ code_at(const unsigned char *p, uint64_t stride, uint64_t k, int bits)
     return (uint32_t)v & ((1u << bits) - 1);
 }
 
-/* The zero point of a group; packed zero points run down the rows. */
-static int32_t
-zero_at(const struct moe_qmat *m, uint64_t row, uint64_t g, uint64_t groups)
+/* Packed zero points run down the rows. */
+int
+moe_qmat_int_zero(const struct moe_qmat *m, uint64_t row, uint64_t g)
 {
+    uint64_t groups = m->cols / moe_qmat_group(m);
     const unsigned char *p = m->zero;
 
     if (m->symmetric)
         return 0;
     if (m->enc == MOE_ENC_CT_INT8)
         return (int8_t)p[row * groups + g];
-    return (int32_t)code_at(p + 4 * g, 4 * groups, row, m->bits) - (1 << (m->bits - 1));
+    return (int)code_at(p + 4 * g, 4 * groups, row, m->bits) - (1 << (m->bits - 1));
+}
+
+unsigned
+moe_qmat_int_code(const struct moe_qmat *m, uint64_t row, uint64_t k)
+{
+    const unsigned char *p = m->data;
+
+    if (m->enc == MOE_ENC_CT_INT8)
+        return p[row * m->cols + k] ^ 128u;
+    return code_at(p + 4 * row * words(m->cols, m->bits), 4, k, m->bits);
 }
 
 static void
@@ -57,7 +68,7 @@ int8_row(const struct moe_qmat *m, uint64_t row, float *out)
 
     for (uint64_t g = 0; g < groups; g++) {
         float s = moe_qmat_scale(m, row * groups + g);
-        int32_t z = zero_at(m, row, g, groups);
+        int32_t z = moe_qmat_int_zero(m, row, g);
 
         for (uint64_t k = g * group; k < (g + 1) * group; k++)
             out[k] = (float)(q[k] - z) * s;
@@ -73,7 +84,7 @@ pack_row(const struct moe_qmat *m, uint64_t row, float *out)
 
     for (uint64_t g = 0; g < groups; g++) {
         float s = moe_qmat_scale(m, row * groups + g);
-        int32_t z = zero_at(m, row, g, groups) + (1 << (bits - 1));
+        int32_t z = moe_qmat_int_zero(m, row, g) + (1 << (bits - 1));
         uint64_t k = g * group, end = k + group;
 
         if (bits == 4 && group % 8 == 0) {

@@ -23,6 +23,34 @@ for m in mixtral qwen3_moe; do
         "$(printf 'In the' | "$serve" --once -N 8 $m)"
 done
 
+# What is quantised already as it was published: golden logits, and the same bytes packed.
+for m in gpt_oss_mxfp4 deepseek_v3_fp8; do
+    "$quant" -q --to packed "$(model $m)" packed.$m 2>err
+    ok "$m: packed" $? err
+    "$B/tests/tools/golden_logits" prompts "$T/data/models/$m/golden.json" >prompts
+    "$serve" --logits packed.$m <prompts >f32 &&
+        "$B/tests/tools/golden_logits" compare f32 "$T/data/models/$m/golden.safetensors" 1e-4 \
+            >out 2>&1
+    ok "$m: $(cat out)" $?
+    "$serve" --logits "$(model $m)" <prompts | cmp - f32 >out 2>&1
+    ok "$m: the same logits as before" $? out
+done
+is "stacks are gone" "$("$st" sums packed.gpt_oss_mxfp4 | grep -c _blocks)" 0
+is "their biases are there" "$("$st" sums packed.gpt_oss_mxfp4 | grep -c down_proj_bias)" 3
+is "single matrices too" "$("$st" sums packed.deepseek_v3_fp8 | grep -c '_proj[a-z_]*\.packed')" 21
+
+for f in "int8" "int4 --asym" "mxfp4" "fp8 --shared keep"; do
+    rm -rf q packed.q
+    # shellcheck disable=SC2086  # options and their words
+    "$quant" -q -f $f "$(model qwen3_moe)" q 2>err && "$quant" -q --to packed q packed.q 2>>err
+    ok "$f: packed" $? err
+    for a in f32 fast; do
+        head -2 prompts | "$serve" --logits --arith $a q >want
+        head -2 prompts | "$serve" --logits --arith $a packed.q | cmp - want >out 2>&1
+        ok "$f, $a: the same logits" $? out
+    done
+done
+
 bytes=$("$st" sums packed.mixtral |
     awk '/^model.layers.0.block_sparse_moe.experts.0.packed.0 U8 / { print $3; exit }')
 is "a record is whole pages" "$((bytes > 0 && bytes % 4096 == 0))" 1

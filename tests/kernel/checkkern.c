@@ -21,7 +21,7 @@ extern const struct ck_check check_dot;
 extern const struct ck_check check_errsum;
 extern const struct ck_check check_grid;
 extern const struct ck_check check_gemm;
-extern const struct ck_check check_gemm_i4;
+extern const struct ck_check check_gemm_packed;
 extern const struct ck_check check_groupq;
 extern const struct ck_check check_rmsnorm;
 extern const struct ck_check check_rope;
@@ -40,7 +40,7 @@ static const struct ck_check *const checks[] = {
     &check_errsum,
     &check_grid,
     &check_gemm,
-    &check_gemm_i4,
+    &check_gemm_packed,
     &check_groupq,
     &check_rmsnorm,
     &check_rope,

@@ -174,6 +174,18 @@ shim_cvtepu16_epi32(__m256i a)
     return y.i;
 }
 
+SHIM simde__m512i
+shim_cvtepu8_epi32(__m128i a)
+{
+    union shim y;
+    uint8_t x[16];
+
+    memcpy(x, &a, sizeof(x));
+    for (int l = 0; l < 16; l++)
+        y.u32[l] = x[l];
+    return y.i;
+}
+
 SHIM __m256i
 shim_cvtepi32_epi16(simde__m512i a)
 {
@@ -313,6 +325,8 @@ shim_256_cmpeq_epi16_mask(__m256i a, __m256i b)
 #define _mm512_cvtps_epi32 shim_cvtps_epi32
 #undef _mm512_cvtepu16_epi32
 #define _mm512_cvtepu16_epi32 shim_cvtepu16_epi32
+#undef _mm512_cvtepu8_epi32
+#define _mm512_cvtepu8_epi32 shim_cvtepu8_epi32
 #undef _mm512_cvtepi32_epi16
 #define _mm512_cvtepi32_epi16 shim_cvtepi32_epi16
 #undef _mm512_cvtepi32_epi8

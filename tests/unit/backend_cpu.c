@@ -105,7 +105,7 @@ fill_i4(struct weights *w, size_t group)
     for (size_t i = 0; i < n; i++)
         w->v[i] = codes[i] * (double)moe_dtype_bf16_f32(scales[i / group]);
     tap_ok(moe_packed_block_bytes(&p, &bytes), "a shape for the packed layout");
-    w->m.group = group;
+    w->m.blocks = moe_packed_form(&p);
     w->m.block_bytes = bytes;
     w->held = aligned_alloc(64, blocks * bytes);
     for (size_t b = 0; b < blocks; b++)
@@ -121,7 +121,7 @@ weights_new(enum moe_matrix_format f, size_t rows, size_t cols, size_t group)
     struct moe_err e;
 
     w.v = malloc(rows * cols * sizeof(*w.v));
-    if (f == MOE_MATRIX_I4)
+    if (f == MOE_MATRIX_PACKED)
         fill_i4(&w, group);
     else
         fill_plain(&w, f, f == MOE_MATRIX_F32 ? 4 : 2);
@@ -247,7 +247,7 @@ check_many(void)
     double worst = 0;
 
     for (size_t i = 0; i < 12; i++) {
-        w[i] = weights_new(i % 2 ? MOE_MATRIX_I4 : MOE_MATRIX_F32, 96, 128, 32);
+        w[i] = weights_new(i % 2 ? MOE_MATRIX_PACKED : MOE_MATRIX_F32, 96, 128, 32);
         for (size_t j = 0; j < 9; j++)
             pick[i][j] = (uint32_t)(i * 7 + j * 5) % 64;
         p[i] = (struct moe_product){ .w = &w[i].m, .x = x, .rows = pick[i], .n = 1 + i % 9,
@@ -495,14 +495,14 @@ everything(struct moe_pool *pool)
     if (!tap_is_int(moe_backend_cpu_new(pool, &dev, &e), 0, "a device of %d threads",
         pool == NULL ? 1 : moe_pool_size(pool)))
         return;
-    for (int f = MOE_MATRIX_F32; f <= MOE_MATRIX_I4; f++) {
+    for (int f = MOE_MATRIX_F32; f <= MOE_MATRIX_PACKED; f++) {
         check_product((enum moe_matrix_format)f, MOE_ARITH_F32, 33, 64, 1);
         check_product((enum moe_matrix_format)f, MOE_ARITH_F32, 200, 128, 64);
         check_product((enum moe_matrix_format)f, MOE_ARITH_F32, 16, 192, 7);
     }
-    check_product(MOE_MATRIX_I4, MOE_ARITH_FAST, 48, 256, 1);
-    check_product(MOE_MATRIX_I4, MOE_ARITH_FAST, 200, 128, 64);
-    check_product(MOE_MATRIX_I4, MOE_ARITH_FAST, 33, 320, 7);
+    check_product(MOE_MATRIX_PACKED, MOE_ARITH_FAST, 48, 256, 1);
+    check_product(MOE_MATRIX_PACKED, MOE_ARITH_FAST, 200, 128, 64);
+    check_product(MOE_MATRIX_PACKED, MOE_ARITH_FAST, 33, 320, 7);
     check_bias();
     check_many();
     check_attention(2, 0);

@@ -343,6 +343,7 @@ same_as_kernel(const char *file, const char *matrix, uint64_t rows, uint64_t col
     struct golden_tensors g;
     struct moe_qmat q;
     struct moe_packed m;
+    struct moe_blocks form;
     uint64_t bytes = 0, blocks;
     unsigned char *w;
     float *x = calloc((size_t)(cols * cols), sizeof(*x)), *out, *want;
@@ -365,8 +366,8 @@ same_as_kernel(const char *file, const char *matrix, uint64_t rows, uint64_t col
         moe_packed_from_ct(&m, b, &q, w + b * bytes);
     for (uint64_t k = 0; k < cols; k++)
         x[k * cols + k] = 1;
-    moe_kernels()->gemm_i4(out, blocks * 16, w, blocks, cols, m.group, m.scale_dtype == MOE_F16,
-        x, cols, cols);
+    form = moe_packed_form(&m);
+    moe_kernels()->gemm_packed(out, blocks * 16, w, blocks, &form, x, cols, cols);
     moe_qmat_rows(&q, 0, rows, want);
     for (uint64_t r = 0; r < rows; r++)
         for (uint64_t k = 0; k < cols; k++)
@@ -390,7 +391,9 @@ shapes(void)
         { MOE_PACKED_I4, MOE_BF16, 16, 96, 64, false, false },
         { MOE_PACKED_I4, MOE_BF16, 16, 256, 256, false, false },
         { MOE_PACKED_I4, MOE_BF16, 16, 256, 0, false, false },
-        { MOE_PACKED_I8, MOE_F32, 16, 256, 32, false, false },
+        { MOE_PACKED_I8, MOE_F8_E4M3, 16, 256, 32, false, false },
+        { MOE_PACKED_E2M1, MOE_BF16, 16, 256, 32, true, false },
+        { MOE_PACKED_E4M3, MOE_F32, 16, 256, 128, true, false },
         { MOE_PACKED_BF16, MOE_BF16, 16, 3, 0, false, false },
         { MOE_PACKED_BF16, MOE_BF16, 16, 64, 32, false, false },
         { MOE_PACKED_I4, MOE_BF16, UINT64_MAX, 32, 32, false, false },

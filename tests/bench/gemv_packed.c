@@ -42,7 +42,7 @@ check(int rc, const struct moe_err *e)
 {
     if (rc == 0)
         return;
-    fprintf(stderr, "bench: gemv_i4: %s\n", e->text);
+    fprintf(stderr, "bench: gemv_packed: %s\n", e->text);
     exit(2);
 }
 
@@ -52,7 +52,7 @@ memory(size_t n)
     void *p = aligned_alloc(HUGE_PAGE, (n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
 
     if (p == NULL) {
-        fprintf(stderr, "bench: gemv_i4: out of memory\n");
+        fprintf(stderr, "bench: gemv_packed: out of memory\n");
         exit(2);
     }
     (void)madvise(p, n, MADV_HUGEPAGE);
@@ -64,11 +64,13 @@ static void
 product(const struct bench *b, float *out, const uint8_t *w, size_t n, size_t cols)
 {
     const struct layer *l = b->l;
+    const struct moe_blocks f = { .codes = MOE_CODES_I4, .scale = MOE_SCALE_BF16, .cols = cols,
+        .group = GROUP };
 
     if (b->quant)
-        b->k->gemm_i4q(out, 16 * n, w, n, cols, GROUP, 0, l->xq, l->xs, l->xsum, 1);
+        b->k->gemm_packedq(out, 16 * n, w, n, &f, l->xq, l->xs, l->xsum, 1);
     else
-        b->k->gemm_i4(out, 16 * n, w, n, cols, GROUP, 0, l->x, cols, 1);
+        b->k->gemm_packed(out, 16 * n, w, n, &f, l->x, cols, 1);
 }
 
 /* Job i: a stretch of an expert's gate and up, or of its down blocks. */
@@ -152,7 +154,7 @@ measure(const struct layer *l, struct moe_pool *pool, struct moe_measure_reader 
     (void)snprintf(shape, sizeof(shape), "%dx3x%dx%d g%d, %d threads", EXPERTS, INTER, HIDDEN,
         GROUP, moe_pool_size(pool));
     check(moe_measure_run(c, n, &plan, &m, &e), &e);
-    check(moe_measure_lines(&lines, quant ? "gemm_i4q" : "gemm_i4", shape, c, n, &m, 0,
+    check(moe_measure_lines(&lines, quant ? "gemm_packedq" : "gemm_packed", shape, c, n, &m, 0,
               MOE_MEASURE_BYTES, &e),
         &e);
     fputs(lines.p, stdout);
