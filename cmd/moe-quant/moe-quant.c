@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "cmd/moe-quant/quant_budget.h"
+#include "cmd/moe-quant/quant_calib.h"
 #include "cmd/moe-quant/quant_diff.h"
+#include "cmd/moe-quant/quant_kl.h"
 #include "cmd/moe-quant/quant_plan.h"
 #include "cmd/moe-quant/quant_report.h"
 #include "cmd/moe-quant/quant_run.h"
@@ -22,9 +24,9 @@
 #define MAX_AUX ((size_t)64 << 20)      /* bytes of a file beside the weights */
 #define FORMATS "int4|int8|int8-w8a8|fp8|fp8-tensor|fp8-block|fp8-deepseek|mxfp4|mxfp8|nvfp4"
 
-enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, IMATRIX, LORA, NAN_IS,
-    DEQUANT, TO, DIFF, SCAN, CHECK, LIMIT, BUDGET, BPW, DRY, REPORT, GATE, THREADS, RESUME,
-    FORCE, JSON, QUIET };
+enum { FORMAT = 1, GROUP, ASYM, SHARED, POLICY, ROUTER, SEARCH, SIGN, IMATRIX, METHOD,
+    CALIBRATE, MEMORY, TOKENS, IMATRIX_OUT, LORA, NAN_IS, DEQUANT, TO, DIFF, KL, SCAN, CHECK,
+    LIMIT, BUDGET, BPW, DRY, REPORT, GATE, THREADS, RESUME, FORCE, JSON, QUIET };
 
 static const struct moe_opt rows[] = {
     { FORMAT, 'f', "format", MOE_OPT_CHOICE, "FORMAT", "format of routed experts; default int4",
@@ -46,6 +48,15 @@ static const struct moe_opt rows[] = {
         "pos|both", false, false },
     { IMATRIX, 0, "imatrix", MOE_OPT_FILE, "FILE",
         "weigh errors by an importance matrix of llama.cpp", NULL, false, false },
+    { METHOD, 0, "method", MOE_OPT_CHOICE, "HOW", "how codes are chosen; default nearest",
+        "nearest|gptq", false, false },
+    { CALIBRATE, 0, "calibrate", MOE_OPT_FILE, "TEXT", "run the model on a text for that", NULL,
+        false, false },
+    { MEMORY, 0, "memory", MOE_OPT_WORD, "SIZE", "for --calibrate; default 4GiB", NULL, false,
+        false },
+    { TOKENS, 0, "tokens", MOE_OPT_WORD, "N", "of TEXT at most; default all", NULL, false, false },
+    { IMATRIX_OUT, 0, "imatrix-out", MOE_OPT_FILE, "FILE",
+        "with --calibrate: write an importance matrix", NULL, false, false },
     { LORA, 0, "merge-lora", MOE_OPT_DIR, "DIR", "add a LoRA adapter of PEFT to the weights", NULL,
         false, false },
     { NAN_IS, 0, "nan", MOE_OPT_CHOICE, "WHAT", "values that are no numbers; default stop",
@@ -56,6 +67,8 @@ static const struct moe_opt rows[] = {
         QUANT_TO_CHOICES, true, false },
     { DIFF, 0, "diff", MOE_OPT_NONE, NULL, "compare two models, however they are stored", NULL,
         true, false },
+    { KL, 0, "kl", MOE_OPT_FILE, "TEXT", "how two models differ when they read a text", NULL, true,
+        false },
     { SCAN, 0, "scan", MOE_OPT_NONE, NULL, "tell the range of the values of a model", NULL, true,
         false },
     { CHECK, 0, "check", MOE_OPT_NONE, NULL, "read every byte of a model and decode it", NULL,
@@ -88,6 +101,7 @@ static const char *const usage[] = {
     "--dequant [-j N] [--force] SRC DST",
     "--to FORM [-j N] [--force] SRC DST",
     "--diff [--gate GATE] [-j N] A B",
+    "--kl TEXT [--tokens N] [-j N] A B",
     "--scan [--limit X] [-j N] SRC",
     "--budget SIZE | --bpw X [--search HOW] [-j N] SRC >POLICY",
     "--check [-j N] SRC",
@@ -101,9 +115,10 @@ static const struct moe_opt_cmd command = {
 struct args {
     struct quant_plan_options plan;
     bool dry, force, json, quiet, dequant, search, resume;
-    const char *report, *format, *shared;
+    const char *report, *format, *shared, *kl;
     quant_to_fn *to;            /* of --to, or NULL */
     int look;                   /* DIFF, SCAN, CHECK, BUDGET, or 0 */
+    struct quant_calib_options calib;
     double gate, limit, bpw;    /* 0 = none */
     uint64_t budget;
     int threads;
@@ -144,10 +159,22 @@ option(void *ctx, int id, const char *arg, struct moe_err *e)
         break;
     case SIGN: o->both = strcmp(arg, "both") == 0; break;
     case IMATRIX: a->plan.imatrix_file = arg; break;
+    case METHOD: a->calib.factors = strcmp(arg, "gptq") == 0; break;
+    case CALIBRATE: a->calib.text = arg; break;
+    case MEMORY: rc = moe_num_size(arg, 1, INT64_MAX, "memory", &a->calib.memory, e); break;
+    case TOKENS:
+        if ((rc = moe_num_int(arg, 1, INT64_MAX, "tokens", &n, e)) == 0)
+            a->calib.tokens = (uint64_t)n;
+        break;
+    case IMATRIX_OUT: a->calib.imatrix = arg; break;
     case LORA: a->plan.lora_dir = arg; break;
     case NAN_IS: a->plan.nan_zero = strcmp(arg, "zero") == 0; break;
     case DEQUANT: a->dequant = true; break;
     case TO: a->to = quant_to_find(arg); break;
+    case KL:
+        a->look = KL;
+        a->kl = arg;
+        break;
     case DIFF:
     case SCAN:
     case CHECK: a->look = id; break;
@@ -195,6 +222,11 @@ settle(struct args *a, struct moe_err *e)
         o->search = QUANT_SEARCH_MSE;
     if (a->shared != NULL)
         o->shared = strcmp(a->shared, "keep") == 0 ? NULL : quant_scheme_find(a->shared);
+    if ((a->calib.text != NULL) != (a->calib.factors || a->calib.imatrix != NULL))
+        return moe_err_set(e, MOE_EUSAGE, "--calibrate goes with --method gptq or --imatrix-out,"
+            " and these with it");
+    if (a->calib.text != NULL && (a->resume || a->plan.lora_dir != NULL))
+        return moe_err_set(e, MOE_EUSAGE, "--calibrate does not go with --resume or --merge-lora");
     if (o->asym && !quant_scheme_can_asym(o->format))
         return moe_err_set(e, MOE_EUSAGE, "%s has no zero points", o->format->name);
     if (o->group != QUANT_POLICY_AUTO && !quant_scheme_grouped(o->format) &&
@@ -333,6 +365,28 @@ out:
     return rc != 0 ? rc : no;
 }
 
+/* The model after the engine has run it on a text; what too few tokens came to is named. */
+static int
+calibrated(struct moe_source *s, struct quant_plan *p, const struct args *a, const char *src,
+    const char *dst, struct moe_err *e)
+{
+    struct quant_calib_options o = a->calib;
+    struct quant_calib *c;
+    int rc;
+
+    o.force = a->force;
+    o.quiet = a->quiet;
+    o.threads = a->threads;
+    if ((rc = quant_calib_run(src, p, &o, &c, e)) != 0)
+        return rc;
+    if (!a->quiet)
+        quant_calib_tell(c);
+    p->calib = o.factors ? c : NULL;
+    rc = write_model(s, p, a, dst, e);
+    quant_calib_free(c);
+    return rc;
+}
+
 /* The modes that write no model. */
 static int
 look(const struct args *a, const char *const *path, struct moe_err *e)
@@ -342,14 +396,16 @@ look(const struct args *a, const char *const *path, struct moe_err *e)
         a->quiet };
     struct quant_budget_options budget = { NULL, a->budget, a->bpw, a->plan.policy.search,
         a->plan.policy.both, a->quiet };
+    struct quant_kl_options kl = { NULL, a->kl, a->calib.tokens, a->quiet };
     struct moe_buf b = MOE_BUF_INIT;
     struct moe_pool *pool;
     int rc = moe_pool_new(a->threads, &pool, e);
 
     if (rc != 0)
         return rc;
-    diff.pool = scan.pool = budget.pool = pool;
-    rc = a->look == DIFF ? quant_diff_models(path[0], path[1], &diff, &b, e) :
+    diff.pool = scan.pool = budget.pool = kl.pool = pool;
+    rc = a->look == KL ? quant_kl_models(path[0], path[1], &kl, &b, e) :
+        a->look == DIFF ? quant_diff_models(path[0], path[1], &diff, &b, e) :
         a->look == SCAN ? quant_scan_model(path[0], &scan, &b, e) :
         a->look == BUDGET ? quant_budget_solve(path[0], &budget, &b, e) :
         quant_scan_check(path[0], &scan, &b, e);
@@ -385,7 +441,8 @@ convert(const struct args *a, const char *const *path, struct moe_err *e)
 static int
 run(int argc, char **argv, struct moe_err *e)
 {
-    struct args a = { .plan.policy.group = QUANT_POLICY_AUTO };
+    struct args a = { .plan.policy.group = QUANT_POLICY_AUTO,
+        .calib.memory = (uint64_t)4 << 30 };
     struct quant_plan plan = { .n = 0 };
     struct moe_source *s = NULL;
     const char *src, *dst;
@@ -398,9 +455,9 @@ run(int argc, char **argv, struct moe_err *e)
         return moe_err_set(e, MOE_EUSAGE, "--limit goes with --scan");
     if (a.plan.lora_dir != NULL && a.look != 0 && a.look != SCAN)
         return moe_err_set(e, MOE_EUSAGE, "--merge-lora goes with --scan, or with writing a model");
-    if (a.look != 0 && argc - first != (a.look == DIFF ? 2 : 1))
+    if (a.look != 0 && argc - first != (a.look == DIFF || a.look == KL ? 2 : 1))
         return moe_err_set(e, MOE_EUSAGE, "%s wanted, %d operands are given",
-            a.look == DIFF ? "two models are" : "one model is", argc - first);
+            a.look == DIFF || a.look == KL ? "two models are" : "one model is", argc - first);
     if (a.look != 0)
         return look(&a, (const char *const *)argv + first, e);
     if (argc - first != 2)
@@ -424,7 +481,9 @@ run(int argc, char **argv, struct moe_err *e)
         return moe_err_set(e, MOE_EUSAGE, "--gate cannot hold back what went to stdout");
     if ((rc = moe_source_open(src, &s, e)) == 0 &&
         (rc = quant_plan_make(s, dst, &a.plan, &plan, e)) == 0)
-        rc = a.dry ? dry_run(s, &plan, dst, a.json, e) : write_model(s, &plan, &a, dst, e);
+        rc = a.dry ? dry_run(s, &plan, dst, a.json, e) :
+            a.calib.text != NULL ? calibrated(s, &plan, &a, src, dst, e) :
+            write_model(s, &plan, &a, dst, e);
     quant_plan_free(&plan);
     moe_source_close(s);
     return rc;

@@ -105,9 +105,8 @@ quant_encode_row(const struct quant_scheme *s, uint64_t cols)
     return (size_t)p[0].bytes;
 }
 
-/* Scale i as it is multiplied with. */
-static float
-scale_value(const struct quant_encode *w, size_t i)
+float
+quant_encode_scale_at(const struct quant_encode *w, size_t i)
 {
     uint16_t half;
     float f;
@@ -301,7 +300,7 @@ by_rows(struct quant_encode *w)
                 (void)k->range_f32(mm, x, (size_t)g);
             if (!w->given)
                 choose(w, at, x, w->h != NULL ? w->h + i * g : NULL, (size_t)g, mm);
-            s = scale_value(w, at);
+            s = quant_encode_scale_at(w, at);
             for (uint64_t c = 0; c < g; c += CHUNK)
                 code(w, r, i * g + c, (size_t)(g - c < CHUNK ? g - c : CHUNK), s, 0,
                     w->s->asym ? w->zero[at] : 0);
@@ -335,7 +334,7 @@ by_blocks(struct quant_encode *w)
             }
             if (!w->given)
                 choose(w, at, NULL, NULL, 0, mm);
-            s = scale_value(w, at);
+            s = quant_encode_scale_at(w, at);
             if (w->s->codec->scale == QUANT_SCALE_F32 && !w->given && s != 1)
                 times = times_of(fmaxf(-mm[0], mm[1]));
             for (uint64_t j = r; j < r + rows; j++)

@@ -34,6 +34,9 @@ void quant_encode_run(struct quant_encode *w);
 size_t quant_encode_row(const struct quant_scheme *s, uint64_t cols);
 size_t quant_encode_scale(const struct quant_scheme *s);
 
+/* Scale i, of those chosen or given, as it is multiplied with. */
+float quant_encode_scale_at(const struct quant_encode *w, size_t i);
+
 /* The one F32 of NVFP4 for a matrix, or group of matrices, of that magnitude. */
 float quant_encode_global(float range);
 

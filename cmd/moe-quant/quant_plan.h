@@ -27,6 +27,8 @@
 #define QUANT_PLAN_BIG ((uint64_t)1 << 20)  /* bytes a tensor that nothing knows may not have */
 #define QUANT_PLAN_SHARD UINT64_C(5000000000)
 
+struct quant_calib;
+
 struct quant_plan_options {
     struct quant_policy_options policy;
     const char *policy_file, *imatrix_file, *lora_dir;    /* or NULL */
@@ -59,6 +61,7 @@ struct quant_plan {
     struct quant_policy *policy;
     struct quant_imatrix *imatrix;
     struct quant_lora *lora;
+    const struct quant_calib *calib;    /* what GPTQ rounds by, or NULL; borrowed */
     struct moe_qscheme *scheme; /* of the source */
     struct quant_plan_item *items;
     size_t n, cap;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/moe-quant/quant_calib.h"
 #include "cmd/moe-quant/quant_tile.h"
 #include "kernels/kernels.h"
 
@@ -46,7 +47,7 @@ quant_tile_need(struct quant_tile_caps *c, const struct quant_plan_item *x)
     raise(&c->scale, scales * quant_encode_scale(&x->scheme));
     raise(&c->zero, x->scheme.asym ? scales : 0);
     raise(&c->values, rows * x->cols);
-    raise(&c->cols, x->found == QUANT_IMATRIX_HERE ? x->cols : 0);
+    raise(&c->cols, x->cols);
 }
 
 int
@@ -81,7 +82,10 @@ quant_tile_desk(struct quant_desk *d, const struct quant_tile_caps *c, bool meas
     if (measure)
         d->y = malloc((c->values + 1) * sizeof(float));
     d->h = malloc((c->cols + 1) * sizeof(float));
-    if (d->x != NULL && d->h != NULL && (d->y != NULL || !measure))
+    d->work = malloc((c->cols + 1) * sizeof(float));
+    d->adjusted = malloc((c->values + 1) * sizeof(float));
+    if (d->x != NULL && d->h != NULL && d->work != NULL && d->adjusted != NULL &&
+        (d->y != NULL || !measure))
         return 0;
     quant_tile_desk_fini(d);
     return moe_err_set(e, MOE_ENOMEM, "out of memory");
@@ -93,6 +97,8 @@ quant_tile_desk_fini(struct quant_desk *d)
     free(d->x);
     free(d->y);
     free(d->h);
+    free(d->work);
+    free(d->adjusted);
     quant_input_scratch_fini(&d->scratch);
     quant_input_scratch_fini(&d->lora);
     *d = (struct quant_desk){ .x = NULL };
@@ -214,14 +220,27 @@ measure_values(struct quant_tile *t, const float *h, const struct quant_desk *d)
     }
 }
 
+/* The codes once more, by the scales that are there, of values that make good what is lost. */
+static void
+compensate(struct quant_encode *w, const struct quant_gptq *g, struct quant_desk *d)
+{
+    memcpy(d->adjusted, d->x, (size_t)(w->rows * w->cols) * sizeof(*d->x));
+    quant_gptq_adjust(g, w, d->adjusted, d->work);
+    w->x = d->adjusted;
+    w->given = true;
+    w->stats = (struct quant_stats){ .nan_zeroed = w->stats.nan_zeroed };
+    quant_encode_run(w);
+}
+
 void
 quant_tile_work(struct quant_tile *t, struct moe_source *s, const struct quant_plan *p,
     bool measure, struct quant_desk *d)
 {
     const struct quant_plan_item *x = t->item;
     struct quant_encode w = { .s = &x->scheme, .rows = t->rows, .cols = x->cols };
+    struct quant_gptq g;
 
-    if (!measure && is_fast(x) && fast(t) == 0)
+    if (!measure && p->calib == NULL && is_fast(x) && fast(t) == 0)
         return;
     if (quant_tile_load(t, s, p, d) != 0 || t->bad > 0)
         return;
@@ -243,6 +262,8 @@ quant_tile_work(struct quant_tile *t, struct moe_source *s, const struct quant_p
         w.range = p->ranges[x->range];
     w.stats.nan_zeroed = t->stats.nan_zeroed;
     quant_encode_run(&w);
+    if (p->calib != NULL && quant_calib_find(p->calib, x, &g))
+        compensate(&w, &g, d);
     t->stats = w.stats;
     if (measure)
         measure_values(t, w.h, d);

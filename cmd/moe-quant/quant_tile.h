@@ -33,7 +33,7 @@ struct quant_tile {
 };
 
 /* What a thread works with. */
-struct quant_desk { float *x, *y, *h; struct quant_scratch scratch, lora; };
+struct quant_desk { float *x, *y, *h, *adjusted, *work; struct quant_scratch scratch, lora; };
 
 /* Rows of a tile of x. */
 uint64_t quant_tile_rows(const struct quant_plan_item *x);

@@ -60,7 +60,7 @@ uint64_t moe_forward_bytes(const struct moe_model *m, size_t rows);
 const struct moe_model *moe_forward_model(const struct moe_forward *f);
 size_t moe_forward_rows(const struct moe_forward *f);
 
-/* NULL: none. Gate and up of one expert are told apart, with the same x. */
+/* o is borrowed; NULL: none. Gate and up of one expert are told apart, with the same x. */
 void moe_forward_observe(struct moe_forward *f, const struct moe_observer *o);
 
 /*

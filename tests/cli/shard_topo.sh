@@ -45,7 +45,8 @@ is 'NUMA nodes' "$("$S" topo "$D/smi_4gpu_nv_2nic.txt" | awk -F'\t' '$1 == "devi
 is 'NUMA nodes as devices' "$("$S" topo --cpu "$D/hwloc_4numa.xml" | awk -F'\t' '$1 == "device" { printf "%s %s %s %s ", $2, $3, $4, $5 }')" \
     'CPU0 cpu 0 1073741824 CPU1 cpu 1 1073741824 CPU2 cpu 2 1073741824 CPU3 cpu 3 1073741824 '
 is 'and what is between them' "$("$S" topo --cpu "$D/hwloc_4gpu_nvlink.xml" | awk -F'\t' '$1 == "link" && $2 $3 ~ /CPU/ { print $4 }' | sort | uniq -c | tr -s ' \n' ' ')" ' 4 PHB 5 SYS '
-"$S" topo --cpu >here && "$S" topo - <here | cmp -s - here
+# (hwloc without its plugins: one of them leaks, which the sanitizer would tell.)
+(HWLOC_PLUGINS_PATH=$PWD "$S" topo --cpu) >here && "$S" topo - <here | cmp -s - here
 ok 'this machine' $? here
 grep -q '^device.*cpu' here
 ok 'has a processor' $? here
