@@ -56,8 +56,8 @@ check_record(void *ctx, const struct moe_walk_place *at, struct moe_err *e)
         return at->rc;
     g->f->records += at->r != NULL;
     if (at->rc != 0) {
-        if (at->at == 0)
-            tell(g, "pack %" PRIu64 ": %s", in->number, e->text);
+        if (at->r != NULL || strncmp(e->text, "packs/", 6) == 0)
+            tell(g, "%s", e->text);
         else
             tell(g, "pack %" PRIu64 ": byte %" PRIu64 ": %s", in->number, at->at, e->text);
         rc = at->at == 0 ? 0 : moe_marks_add(&g->bad, in->number, at->at, &fresh, e);

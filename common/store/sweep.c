@@ -234,6 +234,12 @@ take_out(struct sweep *g, struct moe_err *e)
     if (rc == 0)
         rc = moe_lease_epoch(g->s->dirfd, g->s->path, &now, e);
     for (size_t i = 0; rc == 0 && i < epochs.n; i++) {
+        /* A collection that was cut off has filled the trash of an epoch and not ended it. */
+        if (epochs.v[i] == now && !g->w->dry) {
+            if ((rc = moe_lease_next(g->s->dirfd, g->s->path, e)) != 0)
+                break;
+            now++;
+        }
         held = epochs.v[i] >= now ? 1 : 0;
         if (held == 0 && !g->w->dry &&
             (held = moe_lease_held(g->s->dirfd, g->s->path, epochs.v[i], e)) < 0)
