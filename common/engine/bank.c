@@ -196,7 +196,8 @@ load_single(struct bank *p, size_t x, struct moe_err *e)
     for (int i = 0; i < 3; i++) {
         struct moe_weights_at at = { p->m, list[i].w, p->layer, x };
 
-        if ((rc = moe_weights_qmat(at, -1, list[i].rows, list[i].cols, &t[i].q, e)) != 0)
+        if ((rc = moe_weights_qmat(at, p->m->family->expert_slices ? (int64_t)x : -1,
+            list[i].rows, list[i].cols, &t[i].q, e)) != 0)
             return rc;
         t[i].from = (struct moe_repack){ &t[i].q, 0, 1 };
     }
@@ -292,14 +293,17 @@ pick(struct bank *p, const struct moe_qmat *q, bool transposed, size_t first, si
         moe_source_path(p->m->source), p->layer, moe_qmat_enc_name(q->enc));
 }
 
-/* Rows [first, first + rows) of numbers [experts][width] as a vector on the device, by steps. */
+/*
+ * Rows first, first + step ... of expert x of numbers [experts][width] as a vector
+ * on the device, as many as `to` has rows.
+ */
 static int
-stack_bias(struct bank *p, enum moe_weight w, size_t x, size_t width, size_t first, size_t step,
-    struct moe_matrix *to, struct moe_err *e)
+stack_bias(struct bank *p, enum moe_weight w, const char *suffix, size_t x, size_t width,
+    size_t first, size_t step, struct moe_matrix *to, struct moe_err *e)
 {
     char name[MOE_FAMILY_MAX_NAME];
     struct moe_source *s = p->m->source;
-    size_t i = moe_source_find(s, moe_family_tensor(p->m->family, w, p->layer, x, "_bias", name));
+    size_t i = moe_source_find(s, moe_family_tensor(p->m->family, w, p->layer, x, suffix, name));
     const struct moe_tensor *t;
     const void *all;
     float *v;
@@ -396,43 +400,64 @@ load_stacked(struct bank *p, size_t x, struct moe_err *e)
 
 /* ---- Biases ------------------------------------------------------------------------- */
 
+/* Of experts under names of their own, or of slices of stacks. */
+static int
+single_biases(struct bank *p, size_t x, struct moe_matrix *up, struct moe_err *e)
+{
+    const struct moe_hparams *h = &p->m->hp;
+    struct moe_expert *to = &p->experts[x];
+    const struct {
+        enum moe_weight w;
+        size_t rows;
+        struct moe_matrix *to;
+    } list[3] = {
+        { MOE_W_EXPERT_GATE, h->expert_inter, &to->gate },
+        { MOE_W_EXPERT_UP, h->expert_inter, up },
+        { MOE_W_EXPERT_DOWN, h->hidden, &to->down },
+    };
+    int rc = 0;
+
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        struct moe_weights_at at = { p->m, list[i].w, p->layer, x };
+
+        rc = p->m->family->expert_slices ? stack_bias(p, list[i].w, ".bias", x, list[i].rows, 0, 1,
+            list[i].to, e) : moe_weights_vector(at, ".bias", list[i].rows, &list[i].to->bias, e);
+    }
+    return rc;
+}
+
+static int
+stacked_biases(struct bank *p, size_t x, struct moe_matrix *up, struct moe_err *e)
+{
+    const struct moe_hparams *h = &p->m->hp;
+    struct moe_expert *to = &p->experts[x];
+    bool turns = layout_of(p, MOE_W_EXPERTS_GATE_UP).interleaved;
+    size_t inter = h->expert_inter, step = turns ? 2 : 1;
+    int rc;
+
+    if ((rc = stack_bias(p, MOE_W_EXPERTS_GATE_UP, "_bias", x, 2 * inter, 0, step, &to->gate,
+        e)) != 0 ||
+        (rc = stack_bias(p, MOE_W_EXPERTS_GATE_UP, "_bias", x, 2 * inter, turns ? 1 : inter, step,
+        up, e)) != 0)
+        return rc;
+    return stack_bias(p, MOE_W_EXPERTS_DOWN, "_bias", x, h->hidden, 0, 1, &to->down, e);
+}
+
 static int
 load_biases(struct bank *p, size_t x, struct moe_err *e)
 {
-    const struct moe_hparams *h = &p->m->hp;
-    size_t inter = h->expert_inter;
     struct moe_expert *to = &p->experts[x];
-    struct moe_matrix up = { .rows = inter };
-    struct moe_weights_at at = { p->m, MOE_W_EXPERT_GATE, p->layer, x };
+    struct moe_matrix up = { .rows = p->m->hp.expert_inter };
     int rc;
 
-    if (!h->expert_bias)
+    if (!p->m->hp.expert_bias)
         return 0;
-    if (p->stacked) {
-        bool turns = layout_of(p, MOE_W_EXPERTS_GATE_UP).interleaved;
-        size_t step = turns ? 2 : 1;
-
-        if ((rc = stack_bias(p, MOE_W_EXPERTS_GATE_UP, x, 2 * inter, 0, step, &to->gate,
-            e)) != 0 ||
-            (rc = stack_bias(p, MOE_W_EXPERTS_GATE_UP, x, 2 * inter, turns ? 1 : inter, step, &up,
-            e)) != 0 ||
-            (rc = stack_bias(p, MOE_W_EXPERTS_DOWN, x, h->hidden, 0, 1, &to->down, e)) != 0)
-            return rc;
-    } else {
-        if ((rc = moe_weights_vector(at, ".bias", inter, &to->gate.bias, e)) != 0)
-            return rc;
-        at.w = MOE_W_EXPERT_UP;
-        if ((rc = moe_weights_vector(at, ".bias", inter, &up.bias, e)) != 0)
-            return rc;
-        at.w = MOE_W_EXPERT_DOWN;
-        if ((rc = moe_weights_vector(at, ".bias", h->hidden, &to->down.bias, e)) != 0)
-            return rc;
-    }
+    rc = p->stacked ? stacked_biases(p, x, &up, e) : single_biases(p, x, &up, e);
     if (to->gate.paired)
         to->gate.up_bias = up.bias;
     else
         to->up.bias = up.bias;
-    return 0;
+    return rc;
 }
 
 /* Whether the layer's experts are stacks; they may be the only form the family has. */

@@ -20,6 +20,7 @@ enum moe_weight {
     MOE_W_SINKS,
     /* Of latent attention: q through a factor (or Q alone), keys and values through one. */
     MOE_W_Q_A, MOE_W_Q_A_NORM, MOE_W_Q_B, MOE_W_KV_A, MOE_W_KV_A_NORM, MOE_W_KV_B,
+    MOE_W_K_B, MOE_W_V_B,                       /* its two parts, each a stack of heads */
     MOE_W_MLP_NORM,
     MOE_W_GATE, MOE_W_UP, MOE_W_DOWN,           /* of a dense layer */
     MOE_W_ROUTER, MOE_W_ROUTER_BIAS,            /* added to scores when experts are chosen */
@@ -121,6 +122,7 @@ struct moe_family {
     double renorm_add, renorm_min;  /* added to that sum; its least */
     struct moe_family_number route_scale;   /* 0 = 1 */
     enum moe_act act;               /* NONE = MOE_ACT_SILU */
+    bool expert_slices;             /* EXPERT_GATE, _UP and _DOWN are stacks of all experts */
     bool shared_as_expert;          /* the shared expert is there, as wide as a routed one */
     const struct moe_family_must *must;     /* NULL, or rows that end with key NULL */
 };

@@ -8,10 +8,12 @@
 
 #include "common/base/stop.h"
 #include "common/engine/bank.h"
+#include "common/engine/ggufplan.h"
 #include "common/engine/hparams.h"
 #include "common/engine/model.h"
 #include "common/engine/records.h"
 #include "common/engine/weights.h"
+#include "common/formats/ggufconfig.h"
 
 #define MAX_SIZE ((int64_t)1 << 24)     /* of any one dimension */
 
@@ -220,12 +222,38 @@ load(struct moe_model *m, struct moe_pool *pool, struct moe_err *e)
     return m->backend->ops->finish(m->backend, e);
 }
 
+/* The configuration, of a directory or from the metadata of a GGUF file, and the family's plan. */
+static int
+configure(struct moe_model *m, const char *path, struct moe_err *e)
+{
+    const struct moe_gguf *g = moe_source_gguf(m->source);
+    const struct moe_config *c = moe_source_config(m->source);
+    int rc;
+
+    if (g != NULL) {
+        if ((rc = moe_ggufconfig_read(g, path, &m->config, e)) != 0)
+            return rc;
+        m->own_config = true;
+    } else if (c == NULL) {
+        return moe_err_set(e, MOE_ENOENT, "%s: no config.json", path);
+    } else {
+        m->config = *c;
+    }
+    if ((m->family = moe_family_find(m->config.family)) == NULL)
+        return moe_err_set(e, MOE_EUNSUP, "%s: model_type: \"%s\" is not a family that runs here",
+            m->config.name, m->config.family);
+    if (g != NULL) {
+        m->plan = moe_ggufplan_of(m->family);
+        m->family = &m->plan;
+    }
+    return 0;
+}
+
 int
 moe_model_open(const char *path, struct moe_backend *b, struct moe_pool *pool,
     struct moe_model **out, struct moe_err *e)
 {
     struct moe_model *m = calloc(1, sizeof(*m));
-    const struct moe_config *c;
     int rc;
 
     *out = NULL;
@@ -239,16 +267,8 @@ moe_model_open(const char *path, struct moe_backend *b, struct moe_pool *pool,
             path);
         goto out;
     }
-    if ((c = moe_source_config(m->source)) == NULL) {
-        rc = moe_err_set(e, MOE_ENOENT, "%s: no config.json", path);
+    if ((rc = configure(m, path, e)) != 0)
         goto out;
-    }
-    if ((m->family = moe_family_find(c->family)) == NULL) {
-        rc = moe_err_set(e, MOE_EUNSUP, "%s: model_type: \"%s\" is not a family that runs here",
-            c->name, c->family);
-        goto out;
-    }
-    m->config = *c;
     if ((rc = load(m, pool, e)) != 0)
         goto out;
     *out = m;
@@ -271,6 +291,8 @@ moe_model_close(struct moe_model *m)
     free(m->layers);
     moe_qscheme_free(m->scheme);
     moe_records_close(m->records);
+    if (m->own_config)
+        moe_config_free(&m->config);
     moe_source_close(m->source);
     free(m);
 }

@@ -68,7 +68,9 @@ struct moe_hparams {
 
 struct moe_model {
     const struct moe_family *family;
+    struct moe_family plan;             /* family, of a GGUF file: other names */
     struct moe_config config;           /* the source's, missing keys as the family has them */
+    bool own_config;                    /* else its tree is the source's */
     struct moe_source *source;          /* owned */
     struct moe_qscheme *scheme;         /* how its weights are encoded */
     struct moe_records *records;        /* those that are packed already */

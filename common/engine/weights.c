@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/engine/weights.h"
+#include "common/formats/ggml.h"
 #include "common/formats/packed.h"
 #include "common/formats/qload.h"
 
@@ -219,6 +220,17 @@ moe_weights_vector(struct moe_weights_at at, const char *suffix, size_t n,
 
 /* ---- Matrices ---- */
 
+/* Types of ggml without blocks are plain rows. */
+static void
+plain_ggml(struct moe_qmat *q)
+{
+    if (q->enc != MOE_ENC_GGML || (q->ggml != MOE_GGML_F32 && q->ggml != MOE_GGML_F16 &&
+        q->ggml != MOE_GGML_BF16))
+        return;
+    q->enc = MOE_ENC_PLAIN;
+    q->dtype = q->ggml == MOE_GGML_F32 ? MOE_F32 : q->ggml == MOE_GGML_F16 ? MOE_F16 : MOE_BF16;
+}
+
 int
 moe_weights_qmat(struct moe_weights_at at, int64_t expert, size_t rows, size_t cols,
     struct moe_qmat *q, struct moe_err *e)
@@ -230,6 +242,7 @@ moe_weights_qmat(struct moe_weights_at at, int64_t expert, size_t rows, size_t c
     name_of(&at, "", name);
     if ((rc = moe_qload_source(m->scheme, m->source, name, expert, q, e)) != 0)
         return rc;
+    plain_ggml(q);
     if (q->rows != rows || q->cols != cols)
         return moe_err_set(e, MOE_EFORMAT, "%s: %s: shape [%llu, %llu], not [%zu, %zu]",
             moe_source_path(m->source), name, (unsigned long long)q->rows,
@@ -416,53 +429,91 @@ put(void *to, bool bf16, size_t at, float v)
         ((float *)to)[at] = v;
 }
 
+/* Keys and values as they go to the device. */
+struct latent {
+    void *k, *v;
+    bool bf16;
+};
+
+/* kv_b [heads * (nope + v_dim)][kv_lora], taken apart. */
+static void
+take_apart(const struct moe_hparams *h, const struct moe_qmat *q, float *row, struct latent *to)
+{
+    size_t per = h->nope + h->v_dim;
+
+    for (size_t r = 0; r < h->heads * per; r++) {
+        size_t head = r / per, i = r % per;
+
+        moe_qmat_rows(q, r, 1, row);
+        for (size_t c = 0; c < h->kv_lora; c++) {
+            if (i < h->nope)
+                put(to->k, to->bf16, (head * h->kv_lora + c) * h->nope + i, row[c]);
+            else
+                put(to->v, to->bf16, (head * h->v_dim + i - h->nope) * h->kv_lora + c, row[c]);
+        }
+    }
+}
+
+/* A stack of heads [rows][cols], which lie one after another already. */
+static int
+take_stack(struct moe_weights_at at, enum moe_weight w, size_t rows, size_t cols, float *row,
+    void *to, bool bf16, struct moe_err *e)
+{
+    struct moe_qmat q;
+    int rc;
+
+    at.w = w;
+    for (size_t x = 0; x < at.m->hp.heads; x++) {
+        if ((rc = moe_weights_qmat(at, (int64_t)x, rows, cols, &q, e)) != 0)
+            return rc;
+        for (size_t r = 0; r < rows; r++) {
+            moe_qmat_rows(&q, r, 1, row);
+            for (size_t c = 0; c < cols; c++)
+                put(to, bf16, (x * rows + r) * cols + c, row[c]);
+        }
+    }
+    return 0;
+}
+
 int
 moe_weights_latent(struct moe_weights_at at, struct moe_matrix *key, struct moe_matrix *value,
     struct moe_err *e)
 {
     const struct moe_hparams *h = &at.m->hp;
-    size_t per = h->nope + h->v_dim, size;
+    bool parts = at.m->family->weights[MOE_W_K_B] != NULL;
+    size_t keys = h->heads * h->kv_lora * h->nope, values = h->heads * h->kv_lora * h->v_dim;
+    struct latent to = { NULL, NULL, false };
     struct moe_qmat q;
-    void *k = NULL, *v = NULL;
-    float *row = NULL;
-    bool bf16;
+    float *row;
     int rc;
 
-    if ((rc = moe_weights_qmat(at, -1, h->heads * per, h->kv_lora, &q, e)) != 0)
+    at.w = parts ? MOE_W_K_B : MOE_W_KV_B;
+    if ((rc = moe_weights_qmat(at, parts ? 0 : -1, parts ? h->kv_lora :
+        h->heads * (h->nope + h->v_dim), parts ? h->nope : h->kv_lora, &q, e)) != 0)
         return rc;
-    bf16 = q.enc == MOE_ENC_PLAIN && q.dtype == MOE_BF16;
-    size = bf16 ? 2 : 4;
-    k = malloc(h->heads * h->kv_lora * h->nope * size);
-    v = malloc(h->heads * h->kv_lora * h->v_dim * size);
-    row = malloc(h->kv_lora * sizeof(*row));
-    if (k == NULL || v == NULL || row == NULL) {
+    to.bf16 = q.enc == MOE_ENC_PLAIN && q.dtype == MOE_BF16;
+    to.k = malloc(keys * (to.bf16 ? 2 : 4));
+    to.v = malloc(values * (to.bf16 ? 2 : 4));
+    row = malloc((h->kv_lora + h->nope) * sizeof(*row));
+    if (to.k == NULL || to.v == NULL || row == NULL)
         rc = moe_err_set(e, MOE_ENOMEM, "weights: out of memory");
-        goto out;
-    }
-    for (size_t r = 0; r < h->heads * per; r++) {
-        size_t head = r / per, i = r % per;
-
-        moe_qmat_rows(&q, r, 1, row);
-        for (size_t c = 0; c < h->kv_lora; c++) {
-            if (i < h->nope)
-                put(k, bf16, (head * h->kv_lora + c) * h->nope + i, row[c]);
-            else
-                put(v, bf16, (head * h->v_dim + i - h->nope) * h->kv_lora + c, row[c]);
-        }
-    }
-    *key = (struct moe_matrix){ .format = bf16 ? MOE_MATRIX_BF16 : MOE_MATRIX_F32,
+    else if (!parts)
+        take_apart(h, &q, row, &to);
+    else if ((rc = take_stack(at, MOE_W_K_B, h->kv_lora, h->nope, row, to.k, to.bf16, e)) == 0)
+        rc = take_stack(at, MOE_W_V_B, h->v_dim, h->kv_lora, row, to.v, to.bf16, e);
+    *key = (struct moe_matrix){ .format = to.bf16 ? MOE_MATRIX_BF16 : MOE_MATRIX_F32,
         .rows = h->heads * h->kv_lora, .cols = h->nope };
     *value = *key;
     value->rows = h->heads * h->v_dim;
     value->cols = h->kv_lora;
-    if ((rc = moe_weights_alloc(at.m, moe_matrix_bytes(key), &key->data.mem, e)) != 0 ||
-        (rc = moe_weights_alloc(at.m, moe_matrix_bytes(value), &value->data.mem, e)) != 0)
-        goto out;
-    at.m->backend->ops->write(at.m->backend, key->data, k, moe_matrix_bytes(key));
-    at.m->backend->ops->write(at.m->backend, value->data, v, moe_matrix_bytes(value));
-out:
-    free(k);
-    free(v);
+    if (rc == 0 &&
+        (rc = moe_weights_alloc(at.m, moe_matrix_bytes(key), &key->data.mem, e)) == 0 &&
+        (rc = moe_weights_alloc(at.m, moe_matrix_bytes(value), &value->data.mem, e)) == 0) {
+        at.m->backend->ops->write(at.m->backend, key->data, to.k, moe_matrix_bytes(key));
+        at.m->backend->ops->write(at.m->backend, value->data, to.v, moe_matrix_bytes(value));
+    }
+    free(to.k);
+    free(to.v);
     free(row);
     return rc;
 }
