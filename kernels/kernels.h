@@ -92,6 +92,13 @@ struct moe_kernels {
     void (*axpy_f32)(float *out, const float *x, float a, size_t n);
 
     /*
+     * A step of an exponential average that is held as hi + lo, in double:
+     * e = hi + lo; e = fma(w, x - e, e); hi = (float)e; lo = (float)(e - hi).
+     * 0 <= w <= 1. Returns how many of x are NaN or infinite.
+     */
+    size_t (*ema_f32)(float *hi, float *lo, const float *x, double w, size_t n);
+
+    /*
      * Weighted sums of rows, as attention takes them of values:
      * out[j * ldo + d] = fma(p[j * ldp + t], v[t * dim + d], out[j * ldo + d])
      * for t ascending; t < rows, d < dim, j < n.

@@ -18,6 +18,7 @@ extern const struct ck_check check_chains;
 extern const struct ck_check check_convert;
 extern const struct ck_check check_crc32c;
 extern const struct ck_check check_dot;
+extern const struct ck_check check_ema;
 extern const struct ck_check check_errsum;
 extern const struct ck_check check_grid;
 extern const struct ck_check check_gemm;
@@ -37,6 +38,7 @@ static const struct ck_check *const checks[] = {
     &check_convert,
     &check_crc32c,
     &check_dot,
+    &check_ema,
     &check_errsum,
     &check_grid,
     &check_gemm,

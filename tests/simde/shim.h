@@ -49,6 +49,16 @@ shim_copy(void *to, const void *from, uint64_t mask, int lanes, size_t size)
                 size);
 }
 
+SHIM __m256
+shim_cvtpd_ps(simde__m512d a)
+{
+    union shim v = { .d = a }, r = { .i = simde_mm512_setzero_si512() };
+
+    for (int l = 0; l < 8; l++)
+        r.f32[l] = (float)v.f64[l];
+    return r.half_f[0];
+}
+
 SHIM simde__m512
 shim_maskz_loadu_ps(simde__mmask16 mask, const void *p)
 {
@@ -337,6 +347,8 @@ shim_256_cmpeq_epi16_mask(__m256i a, __m256i b)
 #define _mm512_cvtph_ps shim_cvtph_ps
 #undef _mm512_cvtps_ph
 #define _mm512_cvtps_ph(a, rounding) shim_cvtps_ph(a)
+#undef _mm512_cvtpd_ps
+#define _mm512_cvtpd_ps shim_cvtpd_ps
 #undef _mm512_cvtps_pd
 #define _mm512_cvtps_pd shim_cvtps_pd
 #undef _mm512_srai_epi32
