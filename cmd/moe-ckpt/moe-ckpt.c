@@ -4,6 +4,7 @@
  */
 #include "cmd/moe-ckpt/ckpt_cat.h"
 #include "cmd/moe-ckpt/ckpt_drop.h"
+#include "cmd/moe-ckpt/ckpt_ema.h"
 #include "cmd/moe-ckpt/ckpt_fsck.h"
 #include "cmd/moe-ckpt/ckpt_gc.h"
 #include "cmd/moe-ckpt/ckpt_get.h"
@@ -30,6 +31,7 @@ static const struct moe_verb verbs[] = {
     { "gc", &ckpt_gc_cmd, ckpt_gc },
     { "fsck", &ckpt_fsck_cmd, ckpt_fsck },
     { "stat", &ckpt_stat_cmd, ckpt_stat },
+    { "ema", &ckpt_ema_cmd, ckpt_ema },
     { NULL, NULL, NULL },
 };
 
