@@ -48,7 +48,7 @@ static const struct moe_opt rows[] = {
 };
 
 static const char *const usage[] = {
-    "[-d X] [--bias KIND] [--keep] [--json] [-q] STATE [MODEL ...]",
+    "[-d X] [--bias KIND] [--keep] [--json] STATE [MODEL ...]",
     "-w OUT [-t TYPE] [--force] [-q] STATE",
     NULL
 };
