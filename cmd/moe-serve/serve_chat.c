@@ -7,6 +7,7 @@
 
 #include "cmd/moe-serve/serve.h"
 #include "common/engine/chat.h"
+#include "common/engine/gguftokens.h"
 
 #define CONFIG "tokenizer_config.json"
 #define TEMPLATE "chat_template.jinja"
@@ -24,10 +25,12 @@ read_beside(const struct moe_source *s, const char *name, size_t limit, struct m
 static int
 open_template(const struct moe_source *s, struct moe_chat **out, struct moe_err *e)
 {
+    const struct moe_gguf *g = moe_source_gguf(s);
     struct moe_buf config = MOE_BUF_INIT, src = MOE_BUF_INIT;
     int rc;
 
-    if ((rc = read_beside(s, CONFIG, MOE_CHAT_MAX_CONFIG, &config, e)) != 0)
+    if ((rc = g != NULL ? moe_gguftokens_config(g, moe_source_path(s), &config, e) :
+        read_beside(s, CONFIG, MOE_CHAT_MAX_CONFIG, &config, e)) != 0)
         goto out;
     if ((rc = read_beside(s, TEMPLATE, MOE_CHAT_MAX_SOURCE, &src, e)) != 0)
         goto out;

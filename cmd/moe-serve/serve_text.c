@@ -5,6 +5,7 @@
 
 #include "cmd/moe-serve/serve.h"
 #include "common/base/read.h"
+#include "common/engine/gguftokens.h"
 
 int
 serve_text_put(const void *p, size_t n, struct moe_err *e)
@@ -17,15 +18,18 @@ serve_text_put(const void *p, size_t n, struct moe_err *e)
 int
 serve_text_tokenizer(const struct moe_source *s, struct moe_tokenizer **out, struct moe_err *e)
 {
+    const struct moe_gguf *g = moe_source_gguf(s);
+    const char *name = g != NULL ? moe_source_path(s) : "tokenizer.json";
     struct moe_buf b = MOE_BUF_INIT;
     int rc;
 
     *out = NULL;
-    rc = moe_source_aux(s, "tokenizer.json", MOE_TOKENIZER_MAX_BYTES, &b, e);
-    if (rc == MOE_ENOENT)
+    if (g != NULL)
+        rc = moe_gguftokens_json(g, name, &b, e);
+    else if ((rc = moe_source_aux(s, name, MOE_TOKENIZER_MAX_BYTES, &b, e)) == MOE_ENOENT)
         rc = moe_err_set(e, MOE_ENOENT, "%s: no tokenizer.json", moe_source_path(s));
     if (rc == 0)
-        rc = moe_tokenizer_parse(b.p, b.len, "tokenizer.json", out, e);
+        rc = moe_tokenizer_parse(b.p, b.len, name, out, e);
     moe_buf_fini(&b);
     return rc;
 }

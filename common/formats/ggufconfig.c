@@ -264,6 +264,20 @@ read_rope(struct source *s)
     return rc;
 }
 
+/* Where a text ends. */
+static int
+read_end(const struct source *s)
+{
+    const struct moe_gguf_kv *kv = moe_gguf_find_kv(s->g, "tokenizer.ggml.eos_token_id");
+    int64_t v;
+
+    if (kv == NULL)
+        return 0;
+    if (!moe_ggufkv_int(kv, &v))
+        return moe_err_set(s->e, MOE_EFORMAT, "%s: %s: not an integer", s->name, kv->key);
+    return put(s, s->to, "eos_token_id", json_integer(v));
+}
+
 /* The model_type, and what hangs on tensors. */
 static int
 read_type(struct source *s, const struct arch *a)
@@ -328,7 +342,7 @@ moe_ggufconfig_read(const struct moe_gguf *g, const char *name, struct moe_confi
         return no_memory(&s);
     if ((rc = read_type(&s, a)) == 0 && (rc = move_all(&s, common)) == 0 &&
         (rc = a->latent ? 0 : move_all(&s, heads)) == 0 && (rc = move_all(&s, a->more)) == 0 &&
-        (rc = read_rope(&s)) == 0)
+        (rc = read_rope(&s)) == 0 && (rc = read_end(&s)) == 0)
         rc = a->rest == NULL ? 0 : a->rest(&s);
     if (rc != 0) {
         json_decref(s.to);

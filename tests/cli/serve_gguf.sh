@@ -30,6 +30,21 @@ for cpu in ref avx2 avx512; do
     ok "Q8_0, $cpu: the same bytes in another cut" $? out
 done
 
+# The tokenizer and the template in the metadata: those of the model the file was cut from.
+cut=$T/data/quant/gguf_file/qwen3_moe-cut-q8_0.gguf
+head -c 3000 "$T/data/kjv-moe/heldout.txt" >text
+printf '<|im_start|>user 123 d\303\251j\303\240\t  vu<|im_end|>\n' >>text
+"$serve" --tokenize "$(model qwen3_moe)" <text >want
+"$serve" --tokenize "$cut" <text | cmp - want >out 2>&1
+ok "the same ids from metadata" $? out
+"$serve" --detokenize "$cut" <want | cmp - text >out 2>&1
+ok "and the same text" $? out
+status "a text from a GGUF file" 0 sh -c "printf 'In the' | '$serve' --once -N 4 '$cut'"
+status "with its chat template" 0 sh -c "printf 'In the' | '$serve' --once --chat -N 4 '$cut'"
+status "no tokenizer in a file" 2 sh -c "printf 'In' | '$serve' --tokenize q.gguf"
+grep -q 'tokenizer.ggml' err
+ok "it is named" $? err
+
 # refused WHAT WORD FILE: status 2 and one line that has the word.
 refused() {
     printf '1 2\n' | "$serve" --logits "$3" >out 2>err
