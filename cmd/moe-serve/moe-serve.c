@@ -11,8 +11,8 @@
 enum {
     ID_ONCE = 1, ID_TOKENIZE, ID_DETOKENIZE, ID_LOGITS, ID_PPL, ID_CHAT, ID_TOKENS, ID_TEMP,
     ID_TOP_K, ID_TOP_P, ID_MIN_P, ID_SEED, ID_REPETITION, ID_PRESENCE, ID_FREQUENCY, ID_BIAS,
-    ID_STOP, ID_STOP_ID, ID_LOGPROBS, ID_SPECULATE, ID_GRAMMAR, ID_GATE_TEMP, ID_GATE_SEED,
-    ID_THREADS, ID_CONTEXT, ID_BATCH, ID_ARITH, ID_QUIET
+    ID_STOP, ID_STOP_ID, ID_LOGPROBS, ID_SPECULATE, ID_GRAMMAR, ID_SCHEMA, ID_GATE_TEMP,
+    ID_GATE_SEED, ID_THREADS, ID_CONTEXT, ID_BATCH, ID_ARITH, ID_QUIET
 };
 
 static const struct moe_opt opts[] = {
@@ -54,6 +54,8 @@ static const struct moe_opt opts[] = {
         NULL, false, false },
     { ID_GRAMMAR, 0, "grammar", MOE_OPT_FILE, "FILE", "only texts of this grammar (GBNF)", NULL,
         false, false },
+    { ID_SCHEMA, 0, "schema", MOE_OPT_FILE, "FILE", "only JSON of this schema", NULL, false,
+        false },
     { ID_GATE_TEMP, 0, "gate-temp", MOE_OPT_WORD, "T", "choose experts with noise, 0 = none (0)",
         NULL, false, false },
     { ID_GATE_SEED, 0, "gate-seed", MOE_OPT_WORD, "N", "of that noise (0)", NULL, false, false },
@@ -161,6 +163,7 @@ on_choice(struct serve_options *o, int id, const char *arg, struct moe_err *e)
     case ID_SPECULATE:
         return whole(arg, 0, MOE_SPECULATE_MAX, "--speculate", &o->speculate, e);
     case ID_GRAMMAR: o->grammar = arg; return 0;
+    case ID_SCHEMA: o->schema = arg; return 0;
     default: return 0;
     }
 }

@@ -44,7 +44,7 @@ struct serve_options {
     bool logprobs;
     int64_t top_logprobs;
     int64_t speculate;              /* most tokens of a guess */
-    const char *grammar;            /* file, or NULL */
+    const char *grammar, *schema;   /* a file, or NULL: of one or the other */
     struct moe_forward_gate gate;   /* noise in the choice of experts */
 };
 

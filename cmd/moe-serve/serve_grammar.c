@@ -5,6 +5,7 @@
 #include "cmd/moe-serve/serve.h"
 #include "common/base/read.h"
 #include "common/engine/gbnf.h"
+#include "common/engine/schema.h"
 
 struct serve_grammar {
     struct moe_grammar *grammar;
@@ -18,8 +19,12 @@ read_grammar(const struct serve_options *o, struct moe_grammar **out, struct moe
     struct moe_buf b = MOE_BUF_INIT;
     int rc;
 
-    if ((rc = moe_read_file(o->grammar, MOE_GBNF_MAX_BYTES, &b, e)) == 0)
-        rc = moe_gbnf_parse(b.len == 0 ? "" : b.p, b.len, o->grammar, out, e);
+    if (o->grammar != NULL) {
+        if ((rc = moe_read_file(o->grammar, MOE_GBNF_MAX_BYTES, &b, e)) == 0)
+            rc = moe_gbnf_parse(b.len == 0 ? "" : b.p, b.len, o->grammar, out, e);
+    } else if ((rc = moe_read_file(o->schema, MOE_SCHEMA_MAX_BYTES, &b, e)) == 0) {
+        rc = moe_schema_parse(b.len == 0 ? "" : b.p, b.len, o->schema, out, e);
+    }
     moe_buf_fini(&b);
     return rc;
 }
@@ -32,8 +37,10 @@ serve_grammar_open(const struct serve_options *o, const struct moe_tokenizer *t,
     int rc;
 
     *out = NULL;
-    if (o->grammar == NULL)
+    if (o->grammar == NULL && o->schema == NULL)
         return 0;
+    if (o->grammar != NULL && o->schema != NULL)
+        return moe_err_set(e, MOE_EUSAGE, "--grammar or --schema, not both");
     if ((g = calloc(1, sizeof(*g))) == NULL)
         return moe_err_set(e, MOE_ENOMEM, "grammar: out of memory");
     if ((rc = read_grammar(o, &g->grammar, e)) != 0

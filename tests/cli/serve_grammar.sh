@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# --once --grammar: outputs that meet it, whatever the choice of tokens; guesses;
+# --once --grammar and --schema: outputs that meet it, whatever the choice of tokens; guesses;
 # grammars that are refused.
 . "$T/tap.sh"
 serve=$B/moe-serve
@@ -52,4 +52,30 @@ echo 'root ::= (([a-z]{1000}){1000}){1000}' >file
 refuse "one that explodes" "more than"
 rm file
 refuse "no file" "file: No such file"
+
+# Schemas.
+cat >person <<'EOF'
+{"type": "object", "properties": {"name": {"type": "string", "maxLength": 12},
+  "age": {"type": "integer", "minimum": 0, "maximum": 969},
+  "tribe": {"enum": ["Levi", "Judah"]},
+  "sons": {"type": "array", "items": {"type": "string", "pattern": "^[A-Z][a-z]{2,8}$"}, "maxItems": 3}},
+ "required": ["name", "age", "tribe", "sons"], "additionalProperties": false}
+EOF
+for seed in 1 2 3 4; do
+    once -N 400 --temp 1 --seed $seed --schema person >out 2>err
+    tr -d ' \n' <out | grep -qE '^\{"[^{}]*":[-0-9.eE+]+,"[^{}]*":"[^"]*","[^{}]*":\[[^]]*\]\}$'
+    ok "a person, seed $seed" $? out
+done
+once -N 300 --temp 1 --schema person --speculate 0 >without
+once -N 300 --temp 1 --schema person | cmp - without >diff.out 2>&1
+ok "guesses change nothing in JSON" $? diff.out
+echo '{"enum": ["the light"]}' >one
+is "a constant" "$(once --schema one --logit-bias 85=-100)" '"the light"'
+once --schema one --grammar light >out 2>err
+[ $? -eq 2 ] && grep -q 'not both' err
+ok "refused: both" $? err
+echo '{"type": "array", "uniqueItems": true}' >file
+once --schema file >out 2>err
+[ $? -eq 2 ] && [ "$(cat err)" = "moe-serve: file: uniqueItems is not supported" ]
+ok "refused: a keyword" $? err
 tap_end
