@@ -29,7 +29,7 @@ say = $(if $(filter 1,$(V)),,@$(if $(silent),,echo "  $(1) $@";))
 # ---- Libraries: Debian packages, named when they are missing ----------------
 NEEDS := libcrypto:libssl-dev yaml-0.1:libyaml-dev jansson:libjansson-dev \
 	libpcre2-8:libpcre2-dev libutf8proc:libutf8proc-dev expat:libexpat1-dev \
-	hwloc:libhwloc-dev
+	hwloc:libhwloc-dev libzstd:libzstd-dev
 PKGS := $(foreach n,$(NEEDS),$(firstword $(subst :, ,$(n))))
 ifeq ($(filter clean help uninstall dist format man-lint,$(MAKECMDGOALS)),)
 $(if $(shell command -v pkg-config),,\

@@ -13,6 +13,16 @@ moe_chunk_room_fini(struct moe_chunk_room *m)
     moe_buf_fini(&m->body);
     moe_buf_fini(&m->plain[0]);
     moe_buf_fini(&m->plain[1]);
+    moe_codec_free(m->codec);
+    m->codec = NULL;
+}
+
+struct moe_codec *
+moe_chunk_codec(struct moe_chunk_room *m)
+{
+    if (m->codec == NULL)
+        (void)moe_codec_new(&m->codec, NULL);
+    return m->codec;
 }
 
 static int
@@ -57,6 +67,8 @@ moe_chunk_read(struct moe_packs *packs, const struct moe_pack_ref *ref, size_t l
     const char *base = NULL;
     int n, rc;
 
+    if (moe_chunk_codec(m) == NULL)
+        return no_memory(e);
     if ((rc = chain(packs, ref, len, v, &n, &m->body, e)) != 0)
         return rc;
     *r = v[0];
@@ -75,8 +87,8 @@ moe_chunk_read(struct moe_packs *packs, const struct moe_pack_ref *ref, size_t l
             if ((to = moe_buf_room(&m->plain[i & 1], len)) == NULL)
                 return no_memory(e);
         }
-        rc = moe_codec_decode(v[i].kind, v[i].dtype, m->body.p, m->body.len,
-            base, to, len, e);
+        rc = moe_codec_decode(m->codec, v[i].kind, v[i].dtype, m->body.p, m->body.len, base, to,
+            len, e);
         base = to;
     }
     if (rc != 0 || (rc = moe_digest_of(out, len, id, e)) != 0)

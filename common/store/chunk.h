@@ -15,10 +15,15 @@
 #include "common/store/pack.h"
 #include "common/store/packs.h"
 
-/* Memory that readings share, one a thread. */
-struct moe_chunk_room { struct moe_buf body, plain[2]; };
+struct moe_codec;       /* common/store/codec.h */
 
-#define MOE_CHUNK_ROOM_INIT { MOE_BUF_INIT, { MOE_BUF_INIT, MOE_BUF_INIT } }
+/* Memory that readings share, one a thread. */
+struct moe_chunk_room { struct moe_buf body, plain[2]; struct moe_codec *codec; };
+
+#define MOE_CHUNK_ROOM_INIT { MOE_BUF_INIT, { MOE_BUF_INIT, MOE_BUF_INIT }, NULL }
+
+/* The codec of a room, made when it is first wanted; NULL without memory. */
+struct moe_codec *moe_chunk_codec(struct moe_chunk_room *m);
 
 void moe_chunk_room_fini(struct moe_chunk_room *m);
 

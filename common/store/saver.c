@@ -233,10 +233,14 @@ encode_chunk(struct moe_saver *s, struct slot *x, int w)
     if (with)
         with = moe_chunk_read(s->store->packs, &x->base, x->len, s->plain[w], &base, &s->room[w],
             &x->why) == 0 && base.depth < MOE_PACK_DEPTH && base.dtype == x->dtype;
-    x->rc = moe_codec_encode(x->dtype, x->p, x->len, with ? s->plain[w] : NULL, x->body, &len,
-        &x->r.kind, &x->why);
+    if (moe_chunk_codec(&s->room[w]) == NULL) {
+        x->rc = no_memory(&x->why);
+        return;
+    }
+    moe_codec_encode(s->room[w].codec, x->dtype, x->p, x->len, with ? s->plain[w] : NULL, x->body,
+        &len, &x->r.kind);
     x->r.ref.stored = (uint32_t)len;
-    if (x->rc == 0 && with && moe_codec_is_delta(x->r.kind)) {
+    if (with && moe_codec_is_delta(x->r.kind)) {
         x->r.base = base.ref;
         x->r.depth = base.depth + 1;
     }
