@@ -2,6 +2,8 @@
 /*
  * moe-ckpt: a store of checkpoints. Owns the list of commands.
  */
+#include "cmd/moe-ckpt/ckpt_apply.h"
+#include "cmd/moe-ckpt/ckpt_avg.h"
 #include "cmd/moe-ckpt/ckpt_cat.h"
 #include "cmd/moe-ckpt/ckpt_drop.h"
 #include "cmd/moe-ckpt/ckpt_ema.h"
@@ -32,6 +34,8 @@ static const struct moe_verb verbs[] = {
     { "fsck", &ckpt_fsck_cmd, ckpt_fsck },
     { "stat", &ckpt_stat_cmd, ckpt_stat },
     { "ema", &ckpt_ema_cmd, ckpt_ema },
+    { "avg", &ckpt_avg_cmd, ckpt_avg },
+    { "apply", &ckpt_apply_cmd, ckpt_apply },
     { NULL, NULL, NULL },
 };
 

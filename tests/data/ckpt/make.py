@@ -65,3 +65,47 @@ for bias in ("first", "zero", "warmup"):
         e = {n: v / (1 - D ** t) for n, v in e.items()}
     save("ema_%s.safetensors" % bias, {n: (TYPES[n], np.asarray(v, np.float64)) for n, v in e.items()})
     save("ema_%s_f32.safetensors" % bias, {n: ("F32", np.asarray(v, np.float64)) for n, v in e.items()})
+
+# Means, of models and of what they add to a base, clipped.
+w = [L(k + 1) for k in range(N)]
+mean = {n: sum(w[k] * models[k][n] for k in range(N)) / sum(w) for n in TYPES}
+save("avg.safetensors", {n: (TYPES[n], np.asarray(v, np.float64)) for n, v in mean.items()})
+ups = [{n: m[n] - models[0][n] for n in TYPES} for m in models[1:]]
+norms = [np.sqrt(sum((v * v).sum() for v in u.values())) for u in ups]
+clip = sorted(norms)[1]    # two of the four are shortened
+mean = {n: models[0][n] + sum(min(L(1), L(float(clip)) / norms[k]) * ups[k][n] for k in range(4)) / 4 for n in TYPES}
+save("avg_base.safetensors", {n: (TYPES[n], np.asarray(v, np.float64)) for n, v in mean.items()})
+open("avg_base.clip", "w").write("%r\n" % float(clip))
+
+# A delta, clipped as PyTorch does it in float.
+norm = np.sqrt(sum((v * v).sum() for v in models[1].values()))
+coef = np.float32(1) / (np.float32(norm) + np.float32(1e-6)) * np.float32(0.25)
+assert coef < 1
+total = {n: models[0][n] + (models[1][n] * L(coef)).astype(np.float32).astype(L) for n in TYPES}
+save("apply.safetensors", {n: (TYPES[n], np.asarray(v, np.float64)) for n, v in total.items()})
+
+# Federated means of clip.json, whose clients are a hash of name, seed 1 and index.
+G, M = 0x9E3779B97F4A7C15, (1 << 64) - 1
+
+
+def unit(name, n):
+    z = 0xCBF29CE484222325
+    for b in name.encode():
+        z = ((z ^ b) * 0x100000001B3) & M
+    out = []
+    for i in range(n):
+        h = (z + G + (i + 1) * G) & M
+        h = ((h ^ (h >> 30)) * 0xBF58476D1CE4E5B9) & M
+        h = ((h ^ (h >> 27)) * 0x94D049BB133111EB) & M
+        h ^= h >> 31
+        out.append(np.float32(h >> 40) * np.float32(2.0**-23) - np.float32(1))
+    return np.array(out, np.float32)
+
+
+for f in json.load(open("clip.json"))["fed"]:
+    if f["clients"] > 4:
+        continue
+    for c in range(f["clients"]):
+        v = np.float32(0.3 * (1 + c % 4)) * unit("fed%d.%d" % (f["case"], c), f["n"])
+        save("fed%d_%d.safetensors" % (f["case"], c), {"u": ("F64", v)})
+    save("fed%d.safetensors" % f["case"], {"u": ("F64", np.array([float.fromhex(x) for x in f["mean"]]))})
