@@ -5,6 +5,7 @@
 #include "cmd/moe-ckpt/ckpt_apply.h"
 #include "cmd/moe-ckpt/ckpt_avg.h"
 #include "cmd/moe-ckpt/ckpt_cat.h"
+#include "cmd/moe-ckpt/ckpt_diff.h"
 #include "cmd/moe-ckpt/ckpt_drop.h"
 #include "cmd/moe-ckpt/ckpt_ema.h"
 #include "cmd/moe-ckpt/ckpt_fsck.h"
@@ -28,6 +29,7 @@ static const struct moe_verb verbs[] = {
     { "cat", &ckpt_cat_cmd, ckpt_cat },
     { "load", &ckpt_load_cmd, ckpt_load },
     { "get", &ckpt_get_cmd, ckpt_get },
+    { "diff", &ckpt_diff_cmd, ckpt_diff },
     { "tag", &ckpt_tag_cmd, ckpt_tag },
     { "drop", &ckpt_drop_cmd, ckpt_drop },
     { "gc", &ckpt_gc_cmd, ckpt_gc },

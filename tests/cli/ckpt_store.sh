@@ -63,6 +63,12 @@ status "load by a tag" 0 "$C" load -q R@other back3
 ok "is the same" "$(diff -r changed back3 >why; echo $?)" why
 status "the first is as it was" 0 "$C" load -q R@1 back1b
 ok "is the same" "$(diff -r "$M" back1b >why; echo $?)" why
+status "diff of the same" 0 "$C" diff R@1 R@2
+is "says nothing" "$(cat out)" ""
+status "diff" 1 "$C" diff R@1 R@3
+t=$("$C" show -t R@3 | grep "$(printf '\t')${w#*/}" | tail -1 | cut -f2,3 | sed 's/\t/: /')
+is "names the tensor" "$(cat out)" "$t: differs"
+status "diff of a stream" 1 "$C" diff -q R@1 S
 status "log" 0 "$C" log R
 is "three saves" "$(cut -d' ' -f1 out | tr '\n' ' ')" "3 2 1 "
 ok "with names and pairs" "$(grep -q '^3 .*(latest).*(other)' out && grep -q '^1 .*step=10.*loss=2.5' out; echo $?)" out
