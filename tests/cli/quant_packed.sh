@@ -51,6 +51,24 @@ for f in "int8" "int4 --asym" "mxfp4" "fp8 --shared keep"; do
     done
 done
 
+# The codes of INT4 as GPTQ and AWQ store them: the same weights, so the same logits, which are
+# within 1e-4 of those of compressed-tensors and transformers.
+"$B/tests/tools/golden_logits" prompts "$T/data/models/qwen3_moe/golden.json" >prompts
+for how in gptq awq; do
+    "$B/tests/tools/ct_gptq" qwen3_moe $how $how 2>err
+    ok "$how: written" $? err
+    "$serve" --logits $how <prompts >f32 2>err &&
+        "$B/tests/tools/golden_logits" compare f32 "$T/data/quant/e2e/qwen3_moe.safetensors" 1e-4 \
+            >out 2>&1
+    ok "$how: $(cat out)" $? err
+    "$serve" --logits --arith fast qwen3_moe <prompts >want
+    "$serve" --logits --arith fast $how <prompts | cmp - want >out 2>&1
+    ok "$how, fast: the bytes of the INT4 model" $? out
+    "$quant" -q --to packed $how packed.$how 2>err &&
+        "$serve" --logits --arith fast packed.$how <prompts | cmp - want >out 2>&1
+    ok "$how: packed" $? err
+done
+
 bytes=$("$st" sums packed.mixtral |
     awk '/^model.layers.0.block_sparse_moe.experts.0.packed.0 U8 / { print $3; exit }')
 is "a record is whole pages" "$((bytes > 0 && bytes % 4096 == 0))" 1
