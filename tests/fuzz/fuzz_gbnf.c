@@ -4,7 +4,7 @@
  * known or the way is refused, and from every place the output can be ended.
  */
 /* covers: common/engine/gbnf.c common/engine/grammar.c common/engine/matcher.c */
-/* covers: common/engine/codeset.c common/engine/spell.c */
+/* covers: common/engine/codeset.c */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

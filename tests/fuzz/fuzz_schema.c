@@ -6,7 +6,7 @@
 /* covers: common/engine/schema.c common/engine/schema_check.c common/engine/schema_flat.c */
 /* covers: common/engine/schema_not.c common/engine/schema_value.c common/engine/schema_array.c */
 /* covers: common/engine/schema_object.c common/engine/numberset.c common/engine/stringset.c */
-/* covers: common/engine/pattern.c */
+/* covers: common/engine/pattern.c common/engine/spell.c */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
