@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define MOE_SPECULATE_MAX 16        /* tokens of a guess */
-#define MOE_SPECULATE_MATCH 2       /* the last tokens that must have stood before */
+#define MOE_SPECULATE_MATCH 3       /* the last tokens that must have stood before */
 #define MOE_SPECULATE_WARM 4        /* plain steps before the first guess */
 #define MOE_SPECULATE_TRIES 4       /* guesses before they are judged */
 #define MOE_SPECULATE_PAUSE 32      /* tokens without guesses when they lost, at first */

@@ -2,7 +2,9 @@
 /*
  * The tokenizers of Qwen3 and gpt-oss: reading the file (against scanning its
  * JSON), encoding and decoding of mixed text and of English (against checking
- * that it is UTF-8), and rendering a chat. One thread. Needs zstd to unpack.
+ * that it is UTF-8), of one letter a quarter and one million times (the second
+ * takes four times the first), and rendering a chat. One thread. Needs zstd to
+ * unpack.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,16 +204,21 @@ measure_chat(const struct moe_buf *text)
 int
 main(void)
 {
-    static const char *const labels[] = { "mixed", "English" };
-    struct moe_buf texts[2] = { MOE_BUF_INIT, MOE_BUF_INIT };
+    static const char *const labels[] = { "mixed", "English", "letter 250k", "letter 1M" };
+    struct moe_buf texts[4] = { MOE_BUF_INIT, MOE_BUF_INIT, MOE_BUF_INIT, MOE_BUF_INIT };
     struct moe_err e = { 0, "" };
 
     texts[0] = unpacked("text/corpus.txt.zst");
     check(moe_read_file(DATA "kjv-moe/heldout.txt", 1 << 24, &texts[1], &e), &e);
-    measure("qwen3", texts, labels, 2);
-    measure("gptoss", texts, labels, 2);
+    for (int i = 0; i < 1000000; i++) {
+        moe_buf_byte(&texts[3], 'a');
+        if (i < 250000)
+            moe_buf_byte(&texts[2], 'a');
+    }
+    measure("qwen3", texts, labels, 4);
+    measure("gptoss", texts, labels, 4);
     measure_chat(&texts[1]);
-    moe_buf_fini(&texts[0]);
-    moe_buf_fini(&texts[1]);
+    for (int i = 0; i < 4; i++)
+        moe_buf_fini(&texts[i]);
     return 0;
 }
