@@ -14,6 +14,7 @@
 #include "cmd/moe-ckpt/ckpt_init.h"
 #include "cmd/moe-ckpt/ckpt_load.h"
 #include "cmd/moe-ckpt/ckpt_log.h"
+#include "cmd/moe-ckpt/ckpt_promote.h"
 #include "cmd/moe-ckpt/ckpt_save.h"
 #include "cmd/moe-ckpt/ckpt_show.h"
 #include "cmd/moe-ckpt/ckpt_stat.h"
@@ -38,6 +39,7 @@ static const struct moe_verb verbs[] = {
     { "ema", &ckpt_ema_cmd, ckpt_ema },
     { "avg", &ckpt_avg_cmd, ckpt_avg },
     { "apply", &ckpt_apply_cmd, ckpt_apply },
+    { "promote", &ckpt_promote_cmd, ckpt_promote },
     { NULL, NULL, NULL },
 };
 
