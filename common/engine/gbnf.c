@@ -430,7 +430,7 @@ rules(struct reader *r)
     }
     if (root == NULL)
         return moe_err_set(r->e, MOE_EFORMAT, "%s: there is no rule root", r->file);
-    if ((rc = moe_grammar_finish(r->g, root->rule, r->e)) != 0)
+    if (moe_grammar_finish(r->g, root->rule, r->e) != 0)
         return moe_err_at(r->e, "%s", r->file);
     return 0;
 }
@@ -450,7 +450,7 @@ moe_gbnf_parse(const char *p, size_t n, const char *name, struct moe_grammar **o
     }
     if ((rc = moe_grammar_new(&r.g, &own)) != 0)
         goto out;
-    if ((r.names = malloc(MOE_GBNF_MAX_NAMES * sizeof(*r.names))) == NULL) {
+    if ((r.names = calloc(MOE_GBNF_MAX_NAMES, sizeof(*r.names))) == NULL) {
         rc = moe_err_set(&own, MOE_ENOMEM, "%s: out of memory", name);
         goto out;
     }

@@ -61,7 +61,7 @@ check_record(void *ctx, const struct moe_walk_place *at, struct moe_err *e)
         else
             tell(g, "pack %" PRIu64 ": byte %" PRIu64 ": %s", in->number, at->at, e->text);
         rc = at->at == 0 ? 0 : moe_marks_add(&g->bad, in->number, at->at, &fresh, e);
-    } else {
+    } else if (at->r != NULL) {
         g->f->bytes += MOE_PACK_RECORD + at->r->ref.stored;
         if (g->f->progress != NULL)
             moe_progress_add(g->f->progress, MOE_PACK_RECORD + at->r->ref.stored);
@@ -192,7 +192,7 @@ check_part(struct fsck *g, const struct moe_parts_one *p, const struct place *at
     int rc;
 
     /* A part that an earlier save has as well has been looked at. */
-    if ((rc = moe_packs_read(g->f->store->packs, &p->ref, &r, NULL, e)) == 0 &&
+    if (moe_packs_read(g->f->store->packs, &p->ref, &r, NULL, e) == 0 &&
         !moe_marks_has(&g->bad, r.ref.pack, r.ref.at)) {
         if ((rc = moe_marks_add(&g->seen, r.ref.pack, r.ref.at, &fresh, e)) != 0)
             return rc;

@@ -14,10 +14,12 @@
 #include "common/store/pack.h"
 #include "kernels/kernels.h"
 
-#define HEAD_MAGIC "moepack1"
-#define FOOT_MAGIC "moepend1"
+#define MAGIC 8                 /* bytes */
 #define RECORD_MAGIC UINT32_C(0x31434552)   /* "REC1" */
 #define PIECE ((size_t)4096)                /* rows read at a time */
+
+static const unsigned char head_magic[MAGIC] = { 'm', 'o', 'e', 'p', 'a', 'c', 'k', '1' };
+static const unsigned char foot_magic[MAGIC] = { 'm', 'o', 'e', 'p', 'e', 'n', 'd', '1' };
 
 /* What is kept of a row: enough to find the record, whose head has the rest. */
 struct moe_pack_row {
@@ -150,7 +152,7 @@ void
 moe_pack_put_head(uint64_t number, unsigned char p[static MOE_PACK_HEAD])
 {
     memset(p, 0, MOE_PACK_HEAD);
-    memcpy(p, HEAD_MAGIC, 8);
+    memcpy(p, head_magic, MAGIC);
     moe_le_put64(p + 8, number);
     moe_le_put32(p + 28, crc(p, 28));
 }
@@ -164,7 +166,7 @@ moe_pack_put_foot(uint64_t index_at, uint64_t n, const unsigned char sum[MOE_DIG
     memcpy(p + 16, sum, MOE_DIGEST_LEN);
     moe_le_put32(p + 48, 0);
     moe_le_put32(p + 52, crc(p, 52));
-    memcpy(p + 56, FOOT_MAGIC, 8);
+    memcpy(p + 56, foot_magic, MAGIC);
 }
 
 void
@@ -212,7 +214,7 @@ moe_pack_open(struct moe_pack *p, int fd, const char *name, uint64_t number, str
     p->index_at = moe_le_get64(foot);
     p->n = moe_le_get64(foot + 8);
     memcpy(p->sum, foot + 16, MOE_DIGEST_LEN);
-    if (memcmp(foot + 56, FOOT_MAGIC, 8) != 0 || moe_le_get32(foot + 48) != 0 ||
+    if (memcmp(foot + 56, foot_magic, MAGIC) != 0 || moe_le_get32(foot + 48) != 0 ||
         moe_le_get32(foot + 52) != crc(foot, 52))
         return bad(name, e, "the foot is damaged or cut off");
     if (p->n > MOE_PACK_MAX_RECORDS || p->index_at < MOE_PACK_HEAD ||
@@ -322,7 +324,7 @@ moe_pack_read(const struct moe_pack *p, int fd, const char *name, const struct m
         return bad(name, e, "a reference leads out of the pack");
     if ((rc = moe_read_at(fd, name, head, sizeof(head), ref->at, e)) != 0)
         return rc;
-    if ((rc = moe_pack_get_record(head, r, &sum, e)) != 0)
+    if (moe_pack_get_record(head, r, &sum, e) != 0)
         return moe_err_at(e, "%s: %llu", name, (unsigned long long)ref->at);
     if (r->ref.stored != ref->stored || moe_pack_compare(&r->ref, ref) != 0)
         return moe_err_set(e, MOE_EFORMAT, "%s: %llu: another record is there", name,

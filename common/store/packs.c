@@ -208,7 +208,7 @@ hold(struct moe_packs *p, struct one *o, struct moe_err *e)
         }
         p->open++;
     }
-    if (!o->checked && (rc = moe_pack_open(&o->pack, o->fd, name, o->number, e)) != 0)
+    if (!o->checked && moe_pack_open(&o->pack, o->fd, name, o->number, e) != 0)
         return moe_err_at(e, "%s", p->path);
     o->checked = true;
     o->users++;
@@ -243,10 +243,9 @@ read_in(struct moe_packs *p, const struct one *o, const struct moe_pack_ref *ref
 {
     size_t before = b != NULL ? b->len : 0;
     char name[NAME];
-    int rc;
 
     name_of(o->number, name);
-    if ((rc = moe_pack_read(&o->pack, o->fd, name, ref, r, b, e)) != 0) {
+    if (moe_pack_read(&o->pack, o->fd, name, ref, r, b, e) != 0) {
         if (b != NULL)
             b->len = before;
         return moe_err_at(e, "%s", p->path);

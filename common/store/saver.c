@@ -335,7 +335,7 @@ write_batch(struct moe_saver *s, struct moe_err *e)
         }
         if (r->rc != 0)
             return moe_err_set(e, r->rc, "a digest could not be computed");
-        if (r->ends && (rc = end_part(s, r, &x->r.ref, e)) != 0)
+        if (r->ends && x != NULL && (rc = end_part(s, r, &x->r.ref, e)) != 0)
             return rc;
     }
     return 0;
