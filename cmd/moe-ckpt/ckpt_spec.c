@@ -103,6 +103,8 @@ ckpt_spec_where(const struct ckpt_spec_open *o, const struct moe_snapshot_file *
     if (rc >= 0 || rc == MOE_ESTOP)
         return rc;
     moe_loader_where(o->loader, &part, &offset);
+    if (part == SIZE_MAX)
+        return rc;      /* what was read could not be handed on */
     part += first;
     if (box != NULL && part < box->layout.n && box->layout.v[part].t != NULL)
         return moe_err_at(e, "%s: %s: byte %llu", f->name, box->layout.v[part].t->name,

@@ -222,6 +222,7 @@ moe_loader_run(struct moe_loader *l, const struct moe_parts_one *v, size_t n,
     l->v = v;
     l->parts = n;
     l->part = l->chunk = 0;
+    l->bad_part = SIZE_MAX;
     free(l->table);
     l->table = NULL;
     do {

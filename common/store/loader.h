@@ -34,7 +34,7 @@ typedef int moe_loader_fn(void *ctx, const void *p, size_t n, struct moe_err *e)
 int moe_loader_run(struct moe_loader *l, const struct moe_parts_one *v, size_t n,
     moe_loader_fn *fn, void *ctx, struct moe_err *e);
 
-/* After a failed run: which part, and the offset within it, could not be read. */
+/* After a failed run: which part, and the offset in it, could not be read; SIZE_MAX: none. */
 void moe_loader_where(const struct moe_loader *l, size_t *part, uint64_t *offset);
 
 /* The whole of one part appended to b. Errors: also MOE_ELIMIT (over limit). */
