@@ -8,8 +8,10 @@
 #include "cmd/moe-verify/verify_lock.h"
 #include "cmd/moe-verify/verify_prove.h"
 #include "cmd/moe-verify/verify_scrub.h"
+#include "cmd/moe-verify/verify_sign.h"
 #include "cmd/moe-verify/verify_sum.h"
 #include "cmd/moe-verify/verify_tree.h"
+#include "cmd/moe-verify/verify_verify.h"
 #include "common/base/tool.h"
 #include "common/base/verb.h"
 
@@ -21,6 +23,8 @@ static const struct moe_verb verbs[] = {
     { "scrub", &verify_scrub_cmd, verify_scrub },
     { "compare", &verify_compare_cmd, verify_compare },
     { "lock", &verify_lock_cmd, verify_lock },
+    { "sign", &verify_sign_cmd, verify_sign },
+    { "verify", &verify_verify_cmd, verify_verify },
     { NULL, NULL, NULL },
 };
 
