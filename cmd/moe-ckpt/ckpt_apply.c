@@ -165,7 +165,7 @@ run(const struct args *a, char **operands, struct moe_err *e)
 
     m.x = malloc(MOE_BLEND_PIECE * sizeof(double));
     m.y = malloc(MOE_BLEND_PIECE * sizeof(double));
-    m.raw = malloc(MOE_BLEND_PIECE * sizeof(double));
+    m.raw = malloc(MOE_BLEND_PIECE * (size_t)8);     /* of the widest type */
     if (m.x == NULL || m.y == NULL || m.raw == NULL)
         rc = moe_err_set(e, MOE_ENOMEM, "out of memory");
     else if ((rc = ckpt_peers_open(operands, 1, true, &m.model, e)) == 0 &&

@@ -289,7 +289,7 @@ run(const struct args *a, char **models, size_t n, struct moe_err *e)
     v.x = malloc(MOE_BLEND_PIECE * sizeof(double));
     v.y = malloc(MOE_BLEND_PIECE * sizeof(double));
     v.sum = malloc(MOE_BLEND_PIECE * sizeof(double));
-    v.raw = malloc(MOE_BLEND_PIECE * sizeof(double));
+    v.raw = malloc(MOE_BLEND_PIECE * (size_t)8);     /* of the widest type */
     if (paths == NULL || v.w == NULL || v.factor == NULL || v.x == NULL || v.y == NULL ||
         v.sum == NULL || v.raw == NULL) {
         rc = moe_err_set(e, MOE_ENOMEM, "out of memory");

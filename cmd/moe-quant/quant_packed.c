@@ -221,7 +221,8 @@ make_records(struct job *j)
 {
     const struct matrix *m = j->matrices;
 
-    qsort(j->matrices, j->n_matrices, sizeof(*m), in_order);
+    if (j->n_matrices > 0)
+        qsort(j->matrices, j->n_matrices, sizeof(*m), in_order);
     for (size_t i = 0; i < j->n_matrices; i++) {
         struct record *r = &j->records[j->n_records];
 

@@ -91,11 +91,11 @@ enum phase { START, SIGN, ZERO, WHOLE, POINT, FRACTION };
 struct record {
     uint8_t phase;
     bool negative, nonzero;
+    uint8_t spoilt;             /* bit k: digits too small for multiple k */
     uint16_t whole;             /* digits before the point, no more than matter */
     uint16_t fraction;          /* behind it */
     int8_t cmp[MOE_NUMBERSET_MAX_BOUNDS];   /* digits so far against those of the bound */
     uint32_t rest[MOE_NUMBERSET_MAX_MULTIPLES];
-    uint8_t spoilt;             /* bit k: digits too small for multiple k */
 };
 
 /* One automaton: the set with everything divided by a power of ten. */

@@ -145,7 +145,7 @@ moe_schema_strings(struct moe_schema_build *b, const struct moe_schema_list *fla
         for (size_t j = 0; j < json_array_size(no); j++) {
             const json_t *v = json_array_get(no, j);
 
-            if (json_is_string(v))
+            if (w != NULL && json_is_string(v))
                 w[k++] = (struct moe_stringset_word){ json_string_value(v),
                     json_string_length(v) };
         }

@@ -255,7 +255,7 @@ make(struct made *m, const char *name, enum moe_dtype dtype, int rank, const uin
 static void
 write_made(struct made *m, const char *dst, struct moe_source *s)
 {
-    struct moe_sink_plan plan = { m->t, m->n, NULL, 0, 8 };
+    struct moe_sink_plan plan = { m->t, m->n, NULL, 0, 8, NULL, 0 };
     struct moe_sink *sink;
 
     need(moe_sink_open(dst, true, &plan, &sink, &err));
@@ -466,7 +466,7 @@ random_matrix(const char *dst, const char *kind)
         p[i] = moe_dtype_f32_bf16((float)(0.02 * v));
     }
     make(&m, "model.layers.0.mlp.experts.0.gate_proj.weight", MOE_BF16, 2, shape, p);
-    plan = (struct moe_sink_plan){ m.t, m.n, NULL, 0, 8 };
+    plan = (struct moe_sink_plan){ m.t, m.n, NULL, 0, 8, NULL, 0 };
     need(moe_sink_open(dst, true, &plan, &sink, &err));
     need(moe_sink_write(sink, p, 512 * 1024 * sizeof(*p), &err));
     need(moe_sink_commit(sink, &err));
@@ -521,7 +521,7 @@ synth(const char *dir, int layers, int experts, uint64_t hidden, uint64_t inter,
             }
         }
     }
-    plan = (struct moe_sink_plan){ m.t, m.n, NULL, 0, 8 };
+    plan = (struct moe_sink_plan){ m.t, m.n, NULL, 0, 8, NULL, 0 };
     need(moe_sink_open(dir, true, &plan, &sink, &err));
     for (size_t i = 0; i < m.n; i++) {
         uint64_t n = 0;

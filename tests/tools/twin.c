@@ -70,7 +70,7 @@ load(struct moe_source *s, size_t i)
 static void
 write_made(struct made *m, const char *dst, struct moe_source *s)
 {
-    struct moe_sink_plan plan = { m->t, m->n, NULL, 0, 8 };
+    struct moe_sink_plan plan = { m->t, m->n, NULL, 0, 8, NULL, 0 };
     struct moe_buf b = MOE_BUF_INIT;
     struct moe_sink *sink;
 

@@ -98,7 +98,7 @@ check_data(const char *path, const char *what)
 static void
 check_dir(uint64_t shard, bool in_order, size_t files, const char *what)
 {
-    struct moe_sink_plan plan = { tensors, N, NULL, shard, 8 };
+    struct moe_sink_plan plan = { tensors, N, NULL, shard, 8, NULL, 0 };
     struct moe_sink_size size;
     struct moe_sink *s;
     char name[64];
@@ -132,7 +132,7 @@ static void
 check_file(void)
 {
     static const char *const meta[] = { "k", "v", NULL };
-    struct moe_sink_plan plan = { tensors, N, meta, 30, 4096 };
+    struct moe_sink_plan plan = { tensors, N, meta, 30, 4096, NULL, 0 };
     struct moe_sink *s;
 
     tap_is_int(moe_sink_open(in("m.safetensors"), false, &plan, &s, &err), 0, "one file");
@@ -149,7 +149,7 @@ check_file(void)
 static void
 check_refusals(void)
 {
-    struct moe_sink_plan plan = { tensors, N, NULL, 30, 8 };
+    struct moe_sink_plan plan = { tensors, N, NULL, 30, 8, NULL, 0 };
     struct moe_tensor twice[2] = { tensors[1], tensors[1] };
     unsigned char p[127] = { 0 };
     struct moe_sink_size size;
@@ -176,7 +176,7 @@ check_refusals(void)
 static void
 check_stream(void)
 {
-    struct moe_sink_plan plan = { tensors, N, NULL, 30, 8 };
+    struct moe_sink_plan plan = { tensors, N, NULL, 30, 8, NULL, 0 };
     int old = dup(1), fd[2], rc;
     struct moe_sink *s;
     char got[2048];
@@ -212,7 +212,7 @@ check_stream(void)
 static void
 check_keep(uint64_t shard)
 {
-    const struct moe_sink_plan plan = { tensors, N, NULL, shard, 8 };
+    const struct moe_sink_plan plan = { tensors, N, NULL, shard, 8, NULL, 0 };
     struct moe_sink *s, *other;
     struct moe_source *back = NULL;
     unsigned char p[127], got[96];
