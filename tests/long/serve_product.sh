@@ -9,7 +9,8 @@ for m in deepseek_v3 gpt_oss qwen3_moe; do
     p=$(model $m) || exit 1
     "$B/tests/tools/golden_logits" prompts "$T/data/models/$m/golden.json" >prompts
     cp -r "$p" plain.$m
-    "$B/moe-quant" -q "$p" int4.$m 2>err || rm -rf int4.$m
+    # (gpt-oss keeps its experts in stacks, which INT4 ones are not: those do not run.)
+    [ $m = gpt_oss ] || "$B/moe-quant" -q "$p" int4.$m || exit 1
     [ ! -d int4.$m ] || "$B/moe-quant" -q --to packed int4.$m packed.$m || exit 1
     for w in plain int4 packed; do
         [ -d $w.$m ] || continue
@@ -21,6 +22,7 @@ for m in deepseek_v3 gpt_oss qwen3_moe; do
                 ok "$m, $w, $a: the bytes of what it was made from" $? out
             fi
             n=0 bad=0
+            [ -s want ] || bad=1
             for j in 1 2 3 5; do
                 for b in 1 2 7 32 200; do
                     n=$((n + 1))
