@@ -175,7 +175,7 @@ compile(struct moe_schema_build *b, const json_t *schema)
 
         rc = moe_schema_spend(b, 10);
         if (rc == 0)
-            rc = moe_schema_flatten(b, &k.list, compile_flat, (void *)(uintptr_t)&k.rule);
+            rc = moe_schema_flat_get(b, &k.list, compile_flat, (void *)(uintptr_t)&k.rule);
     }
     return rc != 0 ? rc : moe_grammar_finish(b->g, root, b->e);
 }

@@ -56,8 +56,8 @@ set_grid(struct moe_schema_build *b, const struct moe_schema_list *flat, struct 
     size_t prefix = 0;
 
     *kind = NULL;
-    g->min = moe_schema_most(flat, "minItems", 0);
-    g->max = moe_schema_least(flat, "maxItems", SIZE_MAX);
+    g->min = moe_schema_value_most(flat, "minItems", 0);
+    g->max = moe_schema_value_least(flat, "maxItems", SIZE_MAX);
     for (size_t k = 0; k < flat->n; k++) {
         const json_t *contains = json_object_get(flat->s[k], "contains");
         size_t n = json_array_size(json_object_get(flat->s[k], "prefixItems"));
@@ -68,7 +68,7 @@ set_grid(struct moe_schema_build *b, const struct moe_schema_list *flat, struct 
             continue;
         if (*kind != NULL)
             return moe_err_set(b->e, MOE_EUNSUP, "contains of several schemas at once");
-        g->kinds = moe_schema_most(&one, "minContains", 1);
+        g->kinds = moe_schema_value_most(&one, "minContains", 1);
         *kind = g->kinds > 0 ? contains : NULL;
     }
     g->items = g->max != SIZE_MAX ? g->max : g->min > prefix ? g->min : prefix;

@@ -24,7 +24,7 @@ struct flatten {
 };
 
 unsigned
-moe_schema_type_of(const json_t *v)
+moe_schema_flat_type(const json_t *v)
 {
     double x = json_number_value(v);
 
@@ -60,7 +60,7 @@ type_by_name(const char *p)
 }
 
 unsigned
-moe_schema_types(const json_t *s)
+moe_schema_flat_types(const json_t *s)
 {
     const json_t *type = json_object_get(s, "type"), *only = json_object_get(s, "const");
     const json_t *list = json_object_get(s, "enum");
@@ -69,10 +69,10 @@ moe_schema_types(const json_t *s)
     for (size_t i = 0; i < json_array_size(type); i++)
         types |= type_by_name(json_string_value(json_array_get(type, i)));
     if (only != NULL)
-        types &= moe_schema_type_of(only);
+        types &= moe_schema_flat_type(only);
     some = list == NULL ? MOE_SCHEMA_ALL : 0;
     for (size_t i = 0; i < json_array_size(list); i++)
-        some |= moe_schema_type_of(json_array_get(list, i));
+        some |= moe_schema_flat_type(json_array_get(list, i));
     return types & some;
 }
 
@@ -102,7 +102,7 @@ make_choice(struct moe_schema_build *b, json_t *made, const struct todo *parent,
     const struct todo **list)
 {
     const json_t *s;
-    int rc = moe_schema_keep(b, made, &s);
+    int rc = moe_schema_not_keep(b, made, &s);
 
     return rc != 0 ? rc : add_todo(b, s, true, parent, list);
 }
@@ -151,16 +151,17 @@ apart(struct moe_schema_build *b, const json_t *x, const json_t *y)
     const json_t *required, *ref;
 
     for (int i = 0; i < 8 && (ref = json_object_get(x, "$ref")) != NULL; i++) {
-        if (moe_schema_refer(b, ref, &x) != 0)
+        if (moe_schema_not_refer(b, ref, &x) != 0)
             return false;
     }
     for (int i = 0; i < 8 && (ref = json_object_get(y, "$ref")) != NULL; i++) {
-        if (moe_schema_refer(b, ref, &y) != 0)
+        if (moe_schema_not_refer(b, ref, &y) != 0)
             return false;
     }
-    if ((moe_schema_types(x) & moe_schema_types(y)) == 0)
+    if ((moe_schema_flat_types(x) & moe_schema_flat_types(y)) == 0)
         return true;
-    if (moe_schema_types(x) != MOE_SCHEMA_OBJECT || moe_schema_types(y) != MOE_SCHEMA_OBJECT)
+    if (moe_schema_flat_types(x) != MOE_SCHEMA_OBJECT ||
+        moe_schema_flat_types(y) != MOE_SCHEMA_OBJECT)
         return false;
     required = json_object_get(x, "required");
     for (size_t i = 0; i < json_array_size(required); i++) {
@@ -250,7 +251,7 @@ unfold(struct moe_schema_build *b, const struct todo *t, const struct todo **lis
         rc = add_todo(b, to, false, t, list);
     for (size_t i = json_array_size(all); rc == 0 && i-- > 0;)
         rc = add_todo(b, json_array_get(all, i), false, t, list);
-    if (rc == 0 && ref != NULL && (rc = moe_schema_refer(b, ref, &to)) == 0)
+    if (rc == 0 && ref != NULL && (rc = moe_schema_not_refer(b, ref, &to)) == 0)
         rc = add_todo(b, to, false, t, list);
     return rc;
 }
@@ -311,7 +312,7 @@ work_off(struct flatten *f, const struct todo *list, const struct done *done, un
             return moe_err_set(f->b->e, MOE_ENOMEM, "out of memory");
         *d = (struct done){ t->s, done == NULL ? 1 : done->n + 1, done };
         done = d;
-        types &= moe_schema_types(t->s);
+        types &= moe_schema_flat_types(t->s);
         if ((rc = unfold(f->b, t, &list)) != 0)
             return rc;
     }
@@ -319,7 +320,7 @@ work_off(struct flatten *f, const struct todo *list, const struct done *done, un
 }
 
 int
-moe_schema_flatten(struct moe_schema_build *b, const struct moe_schema_list *list,
+moe_schema_flat_get(struct moe_schema_build *b, const struct moe_schema_list *list,
     moe_schema_flat_fn *fn, void *ctx)
 {
     struct flatten f = { b, fn, ctx, 0 };

@@ -5,7 +5,7 @@
 #include "common/engine/schema_parts.h"
 
 int
-moe_schema_keep(struct moe_schema_build *b, json_t *v, const json_t **out)
+moe_schema_not_keep(struct moe_schema_build *b, json_t *v, const json_t **out)
 {
     *out = v;
     if (v == NULL || json_array_append_new(b->made, v) != 0)
@@ -43,7 +43,7 @@ unescape(const char *p, size_t n, char *out, size_t most)
 }
 
 int
-moe_schema_refer(struct moe_schema_build *b, const json_t *ref, const json_t **out)
+moe_schema_not_refer(struct moe_schema_build *b, const json_t *ref, const json_t **out)
 {
     const char *p = json_string_value(ref);
     const json_t *at = b->root;
@@ -117,7 +117,7 @@ static int
 not_type(struct opposite *o, const json_t *type)
 {
     json_t *s = json_pack("{s:O}", "type", type);
-    unsigned others = MOE_SCHEMA_ALL & ~moe_schema_types(s);
+    unsigned others = MOE_SCHEMA_ALL & ~moe_schema_flat_types(s);
 
     json_decref(s);
     return others == 0 ? 0 : add(o, json_pack("{s:o}", "type", types_list(others)));
@@ -127,7 +127,7 @@ not_type(struct opposite *o, const json_t *type)
 static int
 not_value(struct opposite *o, const json_t *v)
 {
-    unsigned type = moe_schema_type_of(v), number = MOE_SCHEMA_INT | MOE_SCHEMA_FRACTION;
+    unsigned type = moe_schema_flat_type(v), number = MOE_SCHEMA_INT | MOE_SCHEMA_FRACTION;
     int rc;
 
     if (json_is_array(v) || json_is_object(v))
@@ -204,7 +204,7 @@ not_combined(struct opposite *o, const json_t *s)
     json_t *none;
     int rc = 0;
 
-    if (ref != NULL && (rc = moe_schema_refer(o->b, ref, &to)) == 0
+    if (ref != NULL && (rc = moe_schema_not_refer(o->b, ref, &to)) == 0
         && (rc = moe_schema_not(o->b, to, o->depth + 1, &to)) == 0)
         rc = add(o, json_incref((json_t *)(uintptr_t)to));
     if (rc == 0 && no != NULL)
@@ -293,7 +293,7 @@ moe_schema_not(struct moe_schema_build *b, const json_t *s, int depth, const jso
     if (depth > MOE_SCHEMA_MAX_DEPTH)
         return moe_err_set(b->e, MOE_ELIMIT, "opposites more than %d deep", MOE_SCHEMA_MAX_DEPTH);
     if (json_is_boolean(s))
-        return moe_schema_keep(b, json_boolean(json_is_false(s)), out);
+        return moe_schema_not_keep(b, json_boolean(json_is_false(s)), out);
     if ((o.list = json_array()) == NULL)
         return moe_err_set(b->e, MOE_ENOMEM, "out of memory");
     json_object_foreach ((json_t *)(uintptr_t)s, key, v) {
@@ -305,7 +305,7 @@ moe_schema_not(struct moe_schema_build *b, const json_t *s, int depth, const jso
     if (rc == 0)
         rc = not_combined(&o, s);
     if (rc == 0)
-        rc = moe_schema_keep(b, json_array_size(o.list) == 0 ? json_false()
+        rc = moe_schema_not_keep(b, json_array_size(o.list) == 0 ? json_false()
             : json_pack("{s:O}", "anyOf", o.list), out);
     json_decref(o.list);
     return rc;

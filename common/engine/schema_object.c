@@ -124,7 +124,7 @@ find_keys(struct object *o, struct moe_schema_list *about)
         about->s[about->n++] = names;
         v = json_object_get(names, "enum");
         o->closed = o->closed || v != NULL || json_object_get(names, "const") != NULL
-            || (moe_schema_types(names) & MOE_SCHEMA_STRING) == 0;
+            || (moe_schema_flat_types(names) & MOE_SCHEMA_STRING) == 0;
         for (size_t k = 0; k <= json_array_size(v); k++) {
             const json_t *one = k < json_array_size(v) ? json_array_get(v, k)
                 : json_object_get(names, "const");
@@ -134,7 +134,7 @@ find_keys(struct object *o, struct moe_schema_list *about)
                 return rc;
         }
     }
-    return moe_schema_strings(o->b, about, &o->keys);
+    return moe_schema_value_strings(o->b, about, &o->keys);
 }
 
 /* Whether propertyNames lets a name be. */
@@ -153,7 +153,7 @@ is_allowed(struct object *o, const struct moe_schema_list *about, const struct p
         for (size_t k = 0; !found && k < json_array_size(list); k++)
             found = json_equal(json_array_get(list, k), name);
         *yes = found && (only == NULL || json_equal(only, name))
-            && (moe_schema_types(about->s[i]) & MOE_SCHEMA_STRING) != 0;
+            && (moe_schema_flat_types(about->s[i]) & MOE_SCHEMA_STRING) != 0;
     }
     for (size_t i = 0; *yes && i < o->flat->n; i++)
         *yes = !json_is_false(json_object_get(o->flat->s[i], "propertyNames"));
@@ -374,8 +374,8 @@ moe_schema_object(struct moe_schema_build *b, const struct moe_schema_list *flat
     o.name = moe_arena_get(&b->arena, (most_names(flat) + 1) * sizeof(*o.name));
     if (o.index == NULL || o.name == NULL)
         rc = no_memory(b);
-    o.min = moe_schema_most(flat, "minProperties", 0);
-    o.max = moe_schema_least(flat, "maxProperties", SIZE_MAX);
+    o.min = moe_schema_value_most(flat, "minProperties", 0);
+    o.max = moe_schema_value_least(flat, "maxProperties", SIZE_MAX);
     o.counted = o.max != SIZE_MAX ? o.max : o.min;
     o.counted = o.counted < 1 ? 1 : o.counted;
     if (rc == 0 && o.counted > MOE_SCHEMA_MAX_GRID)

@@ -71,12 +71,12 @@ typedef int moe_schema_flat_fn(struct moe_schema_build *b, const struct moe_sche
     unsigned types, void *ctx);
 
 /* Call fn for each flat conjunction that together make up list. */
-int moe_schema_flatten(struct moe_schema_build *b, const struct moe_schema_list *list,
+int moe_schema_flat_get(struct moe_schema_build *b, const struct moe_schema_list *list,
     moe_schema_flat_fn *fn, void *ctx);
 
 /* Types that a schema's own type, const and enum allow; of a value. */
-unsigned moe_schema_types(const json_t *s);
-unsigned moe_schema_type_of(const json_t *v);
+unsigned moe_schema_flat_types(const json_t *s);
+unsigned moe_schema_flat_type(const json_t *v);
 
 /* ---- schema_not.c ---- */
 
@@ -84,10 +84,10 @@ unsigned moe_schema_type_of(const json_t *v);
 int moe_schema_not(struct moe_schema_build *b, const json_t *s, int depth, const json_t **out);
 
 /* What a $ref refers to. Errors: MOE_EFORMAT, MOE_EUNSUP. */
-int moe_schema_refer(struct moe_schema_build *b, const json_t *ref, const json_t **out);
+int moe_schema_not_refer(struct moe_schema_build *b, const json_t *ref, const json_t **out);
 
 /* Keep a schema made here; NULL is no memory. */
-int moe_schema_keep(struct moe_schema_build *b, json_t *v, const json_t **out);
+int moe_schema_not_keep(struct moe_schema_build *b, json_t *v, const json_t **out);
 
 /* ---- schema_value.c ---- */
 
@@ -96,15 +96,15 @@ int moe_schema_value(struct moe_schema_build *b, const struct moe_schema_list *f
     unsigned types, uint32_t from, uint32_t to);
 
 /* Numbers as bounds. */
-int moe_schema_decimal(struct moe_schema_build *b, const json_t *v, struct moe_decimal *out);
+int moe_schema_value_decimal(struct moe_schema_build *b, const json_t *v, struct moe_decimal *out);
 
 /* What strings of a flat conjunction must be; without and n_without in the arena. */
-int moe_schema_strings(struct moe_schema_build *b, const struct moe_schema_list *flat,
+int moe_schema_value_strings(struct moe_schema_build *b, const struct moe_schema_list *flat,
     struct moe_stringset *s);
 
 /* The largest of a keyword's values in the list, or the smallest; fallback without any. */
-size_t moe_schema_most(const struct moe_schema_list *flat, const char *key, size_t fallback);
-size_t moe_schema_least(const struct moe_schema_list *flat, const char *key, size_t fallback);
+size_t moe_schema_value_most(const struct moe_schema_list *flat, const char *key, size_t fallback);
+size_t moe_schema_value_least(const struct moe_schema_list *flat, const char *key, size_t fallback);
 
 /* ---- schema_array.c, schema_object.c ---- */
 

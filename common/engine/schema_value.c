@@ -11,7 +11,7 @@
 #include "common/engine/spell.h"
 
 size_t
-moe_schema_most(const struct moe_schema_list *flat, const char *key, size_t fallback)
+moe_schema_value_most(const struct moe_schema_list *flat, const char *key, size_t fallback)
 {
     bool any = false;
     size_t n = 0;
@@ -29,7 +29,7 @@ moe_schema_most(const struct moe_schema_list *flat, const char *key, size_t fall
 }
 
 size_t
-moe_schema_least(const struct moe_schema_list *flat, const char *key, size_t fallback)
+moe_schema_value_least(const struct moe_schema_list *flat, const char *key, size_t fallback)
 {
     size_t n = SIZE_MAX;
 
@@ -47,7 +47,7 @@ moe_schema_least(const struct moe_schema_list *flat, const char *key, size_t fal
 /* ---- Numbers --------------------------------------------------------------------- */
 
 int
-moe_schema_decimal(struct moe_schema_build *b, const json_t *v, struct moe_decimal *out)
+moe_schema_value_decimal(struct moe_schema_build *b, const json_t *v, struct moe_decimal *out)
 {
     char text[64];
     int n = 0;
@@ -78,13 +78,13 @@ add_bounds(struct moe_schema_build *b, const json_t *s, struct moe_numberset *se
 
     for (int i = 0; rc == 0 && i < 4; i++) {
         if ((v = json_object_get(s, bounds[i].key)) != NULL
-            && (rc = moe_schema_decimal(b, v, &d)) == 0)
+            && (rc = moe_schema_value_decimal(b, v, &d)) == 0)
             rc = moe_numberset_bound(set, bounds[i].kind, &d, b->e);
     }
     for (int i = 0; rc == 0 && i < 2; i++) {
         if ((v = json_object_get(s, multiples[i])) == NULL)
             continue;
-        if ((rc = moe_schema_decimal(b, v, &d)) == 0)
+        if ((rc = moe_schema_value_decimal(b, v, &d)) == 0)
             rc = moe_numberset_multiple(set, &d, i == 0, b->e);
     }
     return rc;
@@ -105,7 +105,7 @@ numbers(struct moe_schema_build *b, const struct moe_schema_list *flat, unsigned
     set->n_bounds = set->n_multiples = 0;
     for (size_t i = 0; rc == 0 && i < flat->n; i++)
         rc = add_bounds(b, flat->s[i], set);
-    if (rc == 0 && only != NULL && (rc = moe_schema_decimal(b, only, &d)) == 0
+    if (rc == 0 && only != NULL && (rc = moe_schema_value_decimal(b, only, &d)) == 0
         && (rc = moe_numberset_bound(set, MOE_BOUND_MIN, &d, b->e)) == 0)
         rc = moe_numberset_bound(set, MOE_BOUND_MAX, &d, b->e);
     if (rc == 0 && only == NULL && (types & MOE_SCHEMA_FRACTION) == 0)
@@ -119,15 +119,15 @@ numbers(struct moe_schema_build *b, const struct moe_schema_list *flat, unsigned
 /* ---- Strings --------------------------------------------------------------------- */
 
 int
-moe_schema_strings(struct moe_schema_build *b, const struct moe_schema_list *flat,
+moe_schema_value_strings(struct moe_schema_build *b, const struct moe_schema_list *flat,
     struct moe_stringset *s)
 {
     struct moe_stringset_word *w = NULL;
     size_t n = 0, k = 0;
     int rc;
 
-    *s = (struct moe_stringset){ .min = moe_schema_most(flat, "minLength", 0),
-        .max = moe_schema_least(flat, "maxLength", SIZE_MAX), .any = b->any };
+    *s = (struct moe_stringset){ .min = moe_schema_value_most(flat, "minLength", 0),
+        .max = moe_schema_value_least(flat, "maxLength", SIZE_MAX), .any = b->any };
     for (size_t i = 0; i < flat->n; i++)
         n += json_array_size(json_object_get(flat->s[i], MOE_SCHEMA_WITHOUT));
     if (n > 0 && (w = moe_arena_get(&b->arena, n * sizeof(*w))) == NULL)
@@ -167,7 +167,7 @@ strings(struct moe_schema_build *b, const struct moe_schema_list *flat, uint32_t
     uint32_t to)
 {
     struct moe_stringset s;
-    int rc = moe_schema_strings(b, flat, &s);
+    int rc = moe_schema_value_strings(b, flat, &s);
 
     if (rc == 0 && s.n_need == 0 && s.n_without == 0 && s.min == 0 && s.max == SIZE_MAX) {
         uint32_t at = moe_grammar_text(b->g, from, "\"", 1);
@@ -295,7 +295,7 @@ listed(struct moe_schema_build *b, const struct moe_schema_list *flat, unsigned 
     bool yes = true;
     int rc = moe_schema_spend(b, flat->n + 10);
 
-    if (rc != 0 || (moe_schema_type_of(v) & types) == 0)
+    if (rc != 0 || (moe_schema_flat_type(v) & types) == 0)
         return rc;
     for (size_t i = 0; yes && i < flat->n; i++)
         yes = is_listed(flat->s[i], v);
@@ -304,7 +304,7 @@ listed(struct moe_schema_build *b, const struct moe_schema_list *flat, unsigned 
     if (json_is_number(v))
         return numbers(b, flat, types, v, from, to);
     if (json_is_string(v)) {
-        if ((rc = moe_schema_strings(b, flat, &s)) != 0
+        if ((rc = moe_schema_value_strings(b, flat, &s)) != 0
             || (rc = moe_stringset_has(&s, json_string_value(v), json_string_length(v), &yes,
             b->e)) != 0 || !yes)
             return rc;
