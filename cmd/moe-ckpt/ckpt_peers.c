@@ -21,7 +21,7 @@ open_all(char **paths, size_t n, struct ckpt_peers *p, struct moe_err *e)
         return moe_err_set(e, MOE_EUSAGE, "from 1 to %d models, not %zu", CKPT_PEERS_MAX, n);
     p->s = calloc(n, sizeof(struct moe_source *));
     p->at = calloc(n, sizeof(size_t *));
-    p->raw = malloc(MOE_BLEND_PIECE * sizeof(double));
+    p->raw = malloc(MOE_BLEND_PIECE * (size_t)8);     /* of the widest type */
     if (p->s == NULL || p->at == NULL || p->raw == NULL)
         return no_memory(e);
     for (size_t k = 0; k < n; k++) {

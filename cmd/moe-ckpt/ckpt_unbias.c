@@ -32,7 +32,7 @@ plan(struct unbias *u, const char *dtype, struct moe_err *e)
     u->residual = calloc(n, sizeof(*u->residual));
     u->x = malloc(MOE_BLEND_PIECE * sizeof(double));
     u->lo = malloc(MOE_BLEND_PIECE * sizeof(double));
-    u->raw = malloc(MOE_BLEND_PIECE * sizeof(double));
+    u->raw = malloc(MOE_BLEND_PIECE * (size_t)8);     /* of the widest type */
     if (u->tensors == NULL || u->from == NULL || u->residual == NULL || u->x == NULL ||
         u->lo == NULL || u->raw == NULL)
         return moe_err_set(e, MOE_ENOMEM, "out of memory");

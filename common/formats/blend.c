@@ -31,7 +31,7 @@ moe_blend_load(enum moe_dtype t, const void *p, size_t n, double *out)
         memcpy(out, p, n * sizeof(*out));
     for (size_t i = 0; t != MOE_F64 && i < n; i += SLICE) {
         size_t m = n - i < SLICE ? n - i : SLICE;
-        float v[SLICE];
+        float v[SLICE] = { 0 };
         uint16_t half[SLICE];
 
         if (t == MOE_F32)

@@ -10,8 +10,10 @@
 #include "common/store/names.h"
 #include "common/store/snapshot.h"
 
-#define MAGIC "moesave1"
+#define MAGIC 8                 /* bytes */
 #define HEAD ((size_t)48)       /* magic, id, time, parent, shape, files, pairs */
+
+static const unsigned char magic[MAGIC] = { 'm', 'o', 'e', 's', 'a', 'v', 'e', '1' };
 
 static int
 no_memory(struct moe_err *e)
@@ -86,7 +88,7 @@ moe_snapshot_encode(struct moe_snapshot *s, struct moe_buf *b, struct moe_err *e
     size_t from = b->len;
     int rc;
 
-    memcpy(p, MAGIC, 8);
+    memcpy(p, magic, MAGIC);
     moe_le_put64(p + 8, s->id);
     moe_le_put64(p + 16, s->time);
     moe_le_put64(p + 24, s->parent);
@@ -231,7 +233,7 @@ moe_snapshot_decode(const void *p, size_t n, const char *name, struct moe_snapsh
     int rc;
 
     *out = (struct moe_snapshot)MOE_SNAPSHOT_INIT;
-    if (n < HEAD + MOE_DIGEST_LEN || n > MOE_SNAPSHOT_MAX || memcmp(p, MAGIC, 8) != 0)
+    if (n < HEAD + MOE_DIGEST_LEN || n > MOE_SNAPSHOT_MAX || memcmp(p, magic, MAGIC) != 0)
         return bad(&in, e, "is no manifest of a save");
     in.end = in.p + n - MOE_DIGEST_LEN;
     if ((rc = moe_digest_of(p, n - MOE_DIGEST_LEN, out->sum, e)) != 0)
