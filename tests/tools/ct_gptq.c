@@ -104,7 +104,9 @@ convert(const char *module)
         deal(codes, rows, cols));
     add(module, ".qzeros", MOE_I32, groups, rows / 8, zeros);
     add(module, ".scales", ts->dtype, groups, rows, turned);
-    if (!awq)
+    if (awq)
+        free(index);
+    else
         add(module, ".g_idx", MOE_I32, cols, 0, index);
 }
 
